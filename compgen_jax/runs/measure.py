@@ -3,7 +3,6 @@
     DIR/layers.csv     seed, step, layer, metric, value: one row for every number
     DIR/analysis.npz   maps for figures, of a run on a grid
     DIR/analysis.json  the table's summary: the numbers of the last step, and their means
-    DIR/along.json     numbers of the last two layers at the kept steps (`along_training`)
     DIR/over_*/        the same, over the cells that another run holds out (`Run.over`)
 
 A metric of the prediction as a whole has rows of the layer `output` alone. What the metrics are,
@@ -33,7 +32,6 @@ TYPES = {"seed": int, "step": int, "layer": str, "metric": str, "value": str}
 COLUMNS = tuple(TYPES)
 FEW_FACTORS = 3  # of more, some metrics take minutes: their time is exponential in the number
 FEWER = "of many factors this takes long; compgen-jax analyze --metrics=probe,anova measures fewer"
-LAST_LAYERS = 2  # of `along_training`: the last hidden layer and the prediction
 
 
 class Measured(NamedTuple):
@@ -239,31 +237,6 @@ def _networks(run, step: int):
     if step == loop.total_steps(run.config, run.task):
         return run.end.params
     return run.end.at(step).params
-
-
-def along_training(run, names, progress: bool = True) -> dict:
-    """{metric: {layer: (S, K)}} of the last two layers at the K kept steps, from `DIR/along.json`
-    or measured now.
-
-    `names` are registered metrics of the grid with fixed names. A metric of the prediction has the
-    layer `output` alone. Raises RunError and ValueError as `measure`.
-    """
-    path, steps = run.numbers_path / "along.json", run.kept_steps
-    version = [VERSION, *steps]
-    known = directory.read_cache(path, version, lambda saved: saved["numbers"]) or {}
-    missing = set(names) - known.keys()
-    if missing:
-        metrics = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if missing & {*one.fixed_names}]
-        measured = take(run, metrics, steps, LAST_LAYERS, progress)
-        for name, rows in measured.table.groupby("metric", sort=False):
-            values_LxSxK = np.moveaxis(measured.values(name, steps), -1, 0)
-            known[name] = dict(zip(rows.layer.unique(), values_LxSxK.tolist(), strict=True))
-        with directory.kept_where_possible(run.path):
-            directory.write_json(path, {"version": version, "numbers": known})
-    return {
-        name: {layer: np.array(values, float) for layer, values in known[name].items()}
-        for name in names
-    }
 
 
 # --- the cache ---------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ GATES = {
     "C10": STRIPED,
     "K1": "share rendered ID, both objects",
     "K10": "accuracy on the stripes",
+    "K11": "share rendered ID",
     "K4": "share rendered ID",
     "K5": "share rendered of the bumps shown",
 }

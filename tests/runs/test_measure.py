@@ -132,16 +132,6 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monk
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
 
 
-def test_numbers_along_training_are_those_of_the_kept_steps(run, tmp_path):
-    """Also where a step was removed after they were asked for."""
-    workdir, name = shutil.copytree(run, tmp_path / "run"), "schmidt.exp_entropy"
-    ask = lambda: measure.along_training(Run.load(workdir), [name], progress=False)[name]["output"]
-    before, steps = ask(), Run.load(workdir).kept_steps
-    assert before.shape == (2, len(steps)) and (before[:, 0] != before[:, -1]).all()
-    shutil.rmtree(workdir / "parameters" / str(steps[0]))
-    np.testing.assert_array_equal(ask(), before[:, 1:])
-
-
 def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny, tmp_path,
                                                                        monkeypatch):  # fmt: skip
     """Those of its own stay as they are, and are the same where the held-out cells are."""

@@ -61,7 +61,7 @@ def fails_ood(net):
 @claim("C1.interpolation", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
 def renders_no_more_than_interpolation(net):
     """With the {code} code, the {model} does not render held-out combinations, hardly more of them
-    than kernel regression on the same codes."""
+    than interpolation."""
     yield from fails_ood.function(net)
     yield over_interpolator(net)
 
@@ -84,7 +84,8 @@ def slope_on_nearness(cells: CellResults):
 
 @claim("C2", figure="Fig 1b, c", cases=OF_SMOOTH_CODES, runs={"net": "{run}"})
 def succeeds_near_the_edge(net):
-    """With the {case} code, success OOD grows towards the seen region."""
+    """With the {case} code, more held-out positions are rendered the nearer they are to seen
+    ones."""
     cells = net.late.cells
     yield learnt(rendered_id(cells), ID_GATE)
     yield above(0, slope_on_nearness(cells), NEAR_EDGE)
@@ -167,14 +168,14 @@ def _several_peaks(cells: CellResults, peaks: AlignedPeaks):
 
 @claim("C3", figure="Fig 1b, c", cases=CNNS, runs={"net": "{run}"})
 def superposes_seen(net):
-    """With the {case} code, OOD images show several bumps."""
+    """With the {case} code, held-out images show several bumps."""
     yield from _several_peaks(net.late.cells, aligned_peaks(net.late.cells))
 
 
 @claim("C3.chance", figure="Fig 1b, c", cases=CNNS, runs={"net": "{run}"})
 def superposes_in_line(net):
-    """With the {case} code, OOD images show several bumps, in line with x or y more often than by
-    chance."""
+    """With the {case} code, held-out images show several bumps, in line with x or y more often than
+    by chance."""
     peaks = aligned_peaks(net.late.cells)
     yield from _several_peaks(net.late.cells, peaks)
     # noise does not reach CLEARLY
@@ -185,8 +186,8 @@ def superposes_in_line(net):
 
 @claim("C3.kernel", figure="Fig 1b, c", cases=CNNS, runs={"net": "{run}"})
 def superposes_more_than_wide_network(net):
-    """With the {case} code, OOD images show several bumps, and more of them do than a wide network
-    draws that learns no features."""
+    """With the {case} code, held-out images show several bumps, and more of them do than a wide
+    network draws that learns no features."""
     cells = net.late.cells
     peaks, of_wide = aligned_peaks(cells), aligned_peaks(net.late.wide_network)
     yield from _several_peaks(cells, peaks)

@@ -452,6 +452,12 @@ def _light(wide: str | None, narrow: str | None, name: str, known: dict):
     return of_wide | _ladder(narrow or name, known)
 
 
+def _readers(name: str, known: dict):
+    """Of a ladder the first rung and the last."""
+    own, *_, shared = _rungs(name, known)
+    return {"own": own, "shared": shared}
+
+
 OF_LADDERS = tuple(
     Matrix(
         f"N = 16, {where}, ladders",
@@ -459,11 +465,15 @@ OF_LADDERS = tuple(
         partial(maps, 16, where, ("bump", "lookup")),
         {
             "K4": letters(LADDERS, **RISING),
+            "K11": letters(LADDERS, **RISING),
+            "K11.doubling": letters(LADDERS, R=("none", "middle alone")),
             "K4.light, wide bumps": ON_LADDERS,
             "K4.light, lit pixels": ON_LADDERS,
         },
         {
             "K4": _ladder,
+            "K11": _readers,
+            "K11.doubling": _readers,
             "K4.light, wide bumps": partial(_light, None, "rises"),
             "K4.light, lit pixels": partial(_light, "rises", None),
         },

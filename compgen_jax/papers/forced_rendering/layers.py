@@ -133,7 +133,7 @@ def falls(net):
 @claim("C6.composer", figure="Fig 2c, d", **BESIDE_COMPOSER)
 def falls_below_a_composer(net, composer):
     """With {title}, linear decodability over the held-out cells falls further than in the
-    same network that composes random cells."""
+    same network that renders random cells."""
     yield learnt(exact_id(net.late.cells))
     falls = [from_code(net, PROBE), from_code(composer.over(net), PROBE)]
     name = "probe R2 OOD, last hidden layer minus code"
@@ -148,7 +148,7 @@ def falls_below_a_composer(net, composer):
 @claim("C6.score", figure="Fig 2a, b", **BESIDE_COMPOSER)
 def score_falls_as_in_a_composer(net, composer):
     """With {title}, the paper's factorization score falls no more than in the same network
-    that composes random cells."""
+    that renders random cells."""
     yield learnt(exact_id(net.late.cells))
     fall = from_code(net, SCORE)  # over all cells, whatever is held out
     difference = fall - from_code(composer, SCORE)
@@ -241,7 +241,8 @@ def _distortion(run):
 
 @claim("C7", figure="Fig 2e, f, 11, 12", cases=CNNS, runs={"net": "{net}"})
 def distorts_volume(net):
-    """With {title}, the volume element is distorted over the layers, OOD against ID."""
+    """With {title}, the volume element differs between held-out and seen cells, the more the deeper
+    the layer."""
     yield learnt(exact_id(net.late.cells))
     yield above(0, _distortion(net), f"{EFFECT}, in either direction")
     distortion = np.abs(net.late.layers("volume.inner_log10_ratio"))[..., :-1]
@@ -259,7 +260,7 @@ def distorts_volume_much(net):
 @claim("C7.composer", figure="Fig 2e, f", **BESIDE_COMPOSER)
 def distorts_volume_more_than_a_composer(net, composer):
     """With {title}, the volume element over the held-out cells is distorted more than in
-    the same network that composes random cells."""
+    the same network that renders random cells."""
     yield learnt(exact_id(net.late.cells))
     of_composer = _distortion(composer.over(net))
     yield above(
@@ -283,7 +284,7 @@ def _opposite(mlp, conv, convs, bound: float = 0.0):
 
 @claim("C7.mlp", **MLP)
 def mlps_are_opposite(mlp, conv, convs):
-    """With {title}, MLPs distort the OOD volume the opposite way to CNNs."""
+    """With {title}, MLPs change the volume of held-out cells the opposite way to CNNs."""
     return _opposite(mlp, conv, convs)
 
 

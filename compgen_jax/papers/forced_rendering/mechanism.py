@@ -43,7 +43,8 @@ def superposition_r2(run, construction: str, of_other_points: bool = False):
 
 @claim("C4", **OF_SUMS)
 def superposes(net, case):
-    """With the {case} code, an OOD output is the sum of its superpositions."""
+    """With the {case} code, what is drawn at a held-out position is in part the sum of an image
+    for its x alone and one for its y alone."""
     yield learnt(exact_id(net.late.cells))
     for construction in CONSTRUCTION.values():
         own = superposition_r2(net, construction)
@@ -82,8 +83,8 @@ def explained(drawn_xQxHxW, predicted_xQxHxW):
 
 @claim("C4.kernel", **OF_SUMS | {"cases": [one | {"own": None} for one in OF_SUMS["cases"]]})
 def draws_what_the_wide_network_draws(net):
-    """With the {case} code, OOD images are those of a wide network that learns no features, rather
-    than those of another predictor."""
+    """With the {case} code, held-out images are those of a wide network that learns no features,
+    rather than those of another predictor."""
     cells, ood = net.late.cells, net.late.cells.held_out
     yield learnt(exact_id(cells))
     world = known.world_of(cells.truths, ood)
@@ -127,7 +128,8 @@ def agreement(run, kernel: str):
 
 @claim("C5", **OF_KERNELS)
 def resembles_binary_kernel(net):
-    """With the {case} code, the OOD similarity matrix is the binary kernel."""
+    """With the {case} code, held-out images are as similar as they share factors (the binary
+    kernel)."""
     yield learnt(exact_id(net.late.cells))
     binary, true = agreement(net, "binary"), agreement(net, "true")
     superposer = known.ideal("superposer", net.late.cells)
@@ -147,8 +149,8 @@ def resembles_binary_kernel(net):
 
 @claim("C5.true_images", **OF_KERNELS)
 def resembles_binary_kernel_beyond_true_images(net):
-    """With the {case} code, the OOD similarity matrix agrees with the binary kernel beyond the true
-    images', whose neighbours overlap, and by more than that of the nearest seen images."""
+    """With the {case} code, held-out images are similar where they share a factor, more than the
+    true images, whose neighbours overlap, and more than the nearest seen images."""
     yield learnt(exact_id(net.late.cells))
     of_lookup = known.ideal("lookup", net.late.cells)["output.cosine.cross_partial"]
     beyond = agreement(net, "partial") - of_lookup
