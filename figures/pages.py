@@ -41,7 +41,23 @@ ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
 CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
+AGAIN = {"yes": " again", "no": " once"}  # after a verdict that was asked at fresh seeds
 SIZES = {"quick": "quick", "paper": "papers' size"}
+PLAIN = {
+    "onehot": "one-hot",
+    "positional": "sines",
+    "cos_sin": "angle",
+    "donut": "square",
+    "fewshot": "16 examples in place of a code",
+    "interval shuffle": "shuffled intervals",
+    "non compositional": "a module never seen",
+    "disconnected": "two groups that never meet",
+    "unpopular": "some modules in one set each",
+    "popular": "a few modules meet all others",
+    "equal": "each module in equally many",
+    "middle scale": "16 modules",
+    "data": "8 modules",
+}
 CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
 PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
 GALLERY = """# Gallery
@@ -51,8 +67,8 @@ What does each figure show?
 A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
 names them. The quick one stands above the one at the papers' size. The first paper's figures show
 networks at the end of training; tables have the median of the last five evaluations. Pictures at
-the papers' size were drawn earlier, with other colours and marks, as were pixels, fig4c, exponents,
-training and sprites_pairs: their runs are not kept."""
+the papers' size were drawn earlier, with other colours and marks, as were fig4c and sprites_pairs:
+their runs are not kept."""
 PRESETS_PAGE = """# Presets
 
 Which runs come with the package, how long do they take, and what came out?
@@ -79,8 +95,8 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {
-        DOCS / "findings/index.md": {"counts": counts(rows)},
         DOCS / "findings/claims.md": {
+            "counts": counts(rows),
             "at a glance": glance(PAPERS, rows, lambda name: "." not in name),
             "claims": verdicts(PAPERS, rows),
         },
@@ -102,11 +118,8 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
-    marks = "<!-- verdicts: python -m figures.pages -->", "<!-- end of verdicts -->"
     for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
-        page = filled(made.get(path) or path.read_text(), rows)
-        named = {mark[4] for mark in MARK.finditer(page)}  # by number or by verdict
-        made[path] = text.between(page, marks, glance(PAPERS, rows, named.__contains__))
+        made[path] = filled(made.get(path) or path.read_text(), rows)
     return made
 
 
@@ -158,19 +171,27 @@ def glance(papers, rows: dict[str, list[dict]], shown: Callable[[str], bool]) ->
             for scale in SCALES
         }
         came = [
-            "; ".join(f"{row['case']} {SYMBOLS[row['verdict']]}".strip() for row in of_scale)
+            "; ".join(
+                f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
+                + AGAIN.get(row.get("confirmed"), "")
+                for row in of_scale
+            )
             for of_scale in of_claim.values()
         ]
-        again = {row["confirmed"]: None for row in of_claim["quick"] if row.get("confirmed")}
-        lines.append((claim.name, general(claim), came[0], ", ".join(again) or "–", came[1]))
-    return table(("claim", "says", SIZES["quick"], "confirmed", SIZES["paper"]), lines)
+        lines.append((claim.name, general(claim), *came))
+    return table(("claim", "says", *SIZES.values()), lines)
 
 
 def general(claim: claims.Claim) -> str:
-    """The sentence with the fields in which its cases differ as they are called."""
+    """The sentence with a gap where its cases differ."""
     case = dict(claim.cases[0])
     differ = {name for one in claim.cases for name in one if one[name] != case.get(name)}
-    return claim.statement(case | {name: f"[{name}]" for name in differ})
+    return claim.statement(case | dict.fromkeys(differ, "…"))
+
+
+def plain(case: str) -> str:
+    """A case in the words of the pages."""
+    return re.sub(rf"\b({'|'.join(PLAIN)})\b", lambda found: PLAIN[found[0]], case)
 
 
 def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:

@@ -3,7 +3,7 @@
 from compgen_jax.papers.registry import PAPERS
 from compgen_jax.papers.settings import SCALES
 
-from . import forced_rendering, scale, league, real_factors, robustness  # isort: skip  # noqa: F401  (registers figures)
+from . import forced_rendering, scale, league, real_factors, robustness, overview  # isort: skip  # noqa: F401  (registers figures)
 from .figure import FIGURES
 from .forced_rendering import tables as forced_rendering_tables
 from .league import tables as league_tables

@@ -34,6 +34,7 @@ from matplotlib.colors import AsinhNorm, ListedColormap
 from matplotlib.ticker import NullFormatter
 from PIL import Image
 
+from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import geometry
 from compgen_jax.metrics.evaluation import mean_score, relative_error
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
@@ -383,7 +384,7 @@ def spread(mask_B, count: int) -> np.ndarray:
 
 def median_seed(cells) -> int:
     """The index of the seed whose share rendered OOD is the median."""
-    share_T = mean_score(cells, "rendered", cells.held_out)
+    share_T = ood_shares(cells)
     return int(np.argsort(share_T)[(len(share_T) - 1) // 2])
 
 
@@ -442,21 +443,28 @@ def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
 FROM_CODES = {"interpolator": ("interpolation", "D"), "wide_network": ("wide network", "^")}
 
 
+def ood_shares(cells, score: str = "rendered"):
+    """(S,) the share of held-out cells at which a score is true, by seed; of late checkpoints the
+    median."""
+    return median_over_checkpoints(mean_score(cells, score, cells.held_out))
+
+
 def ood_share(cells, score: str = "rendered") -> float:
-    """The share of held-out cells at which a score is true, mean over seeds."""
-    return mean_score(cells, score, cells.held_out).mean()
+    """The mean of `ood_shares` over seeds."""
+    return ood_shares(cells, score).mean()
 
 
 def show_score(axis, position, apart: float, cells, score: str, color) -> float:
     """A score over held-out cells (filled) and over ID cells (open); returns the first's mean."""
-    held_out, seen = (mean_score(cells, score, mask) for mask in (cells.held_out, ~cells.held_out))
+    held_out = ood_shares(cells, score)
+    seen = median_over_checkpoints(mean_score(cells, score, ~cells.held_out))
     show_regions(axis, position, apart, held_out, seen, color=color, mean=mean_share)
     return held_out.mean()
 
 
 def show_ood_error(axis, row: int, cells, color) -> float:
     """The error over held-out cells, a blank image's being 1, along x; returns its mean."""
-    relative = relative_error(cells, cells.held_out)
+    relative = median_over_checkpoints(relative_error(cells, cells.held_out))
     show_number(axis, row, relative, geometric_mean, across=True, fmt="o", color=color)
     return geometric_mean(relative)["value"]
 

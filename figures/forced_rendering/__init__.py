@@ -12,5 +12,4 @@ from . import (  # noqa: F401, I001
     fig9,
     relatives,
     scaling,
-    along_training,
 )

@@ -37,14 +37,6 @@ with Path(__file__).with_name("authors.csv").open(newline="", encoding="utf-8") 
         AUTHORS.setdefault(line["network"], {})[line["score"]] = line | numbers
 
 
-def relative_errors(name: str) -> dict:
-    """{region: MSE over a blank image's} of the authors' network for a run, or for the first epochs
-    of one; {} where that is not known."""
-    theirs = AUTHORS.get(name.removesuffix("_begun"), {})
-    return {score.partition(".")[0]: line["value"] / line["blank"]
-            for score, line in theirs.items() if line["blank"]}  # fmt: skip
-
-
 def table(runs: dict) -> list[str]:
     """Lines of RESULTS.md on the runs for which the authors give numbers, on their settings or on
     others, which are named; none without any. It needs configs and summaries."""

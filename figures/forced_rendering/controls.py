@@ -5,6 +5,7 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.papers.forced_rendering.controls import RUNGS as LADDER
 from compgen_jax.papers.forced_rendering.controls import ladder, on_lit_pixels, trivial_errors
 from compgen_jax.papers.forced_rendering.images import composes
 from compgen_jax.statistics import mean_with_interval, share_with_interval
@@ -31,37 +32,42 @@ PREDICTED = {"color": plotting.GREY, "markersize": 3.5}
 # of two objects: examples of each region, and the pixels between their bumps, so that both can be
 # told; inches
 EXAMPLES, APART = 5, 4
-IMAGE, GAP, MAP, DRAWING = 0.55, 0.05, 1.38, 0.74
+IMAGE, GAP, MAP, DRAWING = 0.55, 0.05, 1.38, 0.64
 DRAWN = {  # decoders whose drawings stand below one another
-    "bump_cnn": "convolutions",
-    "donut_stripes": "convolutions,\nstripes shown",
-    "ladder_pixelwise_bump_donut": "MLP of each\npixel",
-    "ladder_transformer_donut": "transformer\nover pixels",
+    "bump_cnn": "convolutional\ndecoder",
+    "donut_stripes": "the same,\nstripes shown",
+    "pixels_own_bump": "per pixel,\nown weights",
+    "pixels_shared_bump": "per pixel,\nshared weights",
+    "convolutions_shared_bump": "full-size conv.,\nshared weights",
 }
 POINTS = (0.0, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
 def draw_drawings(runs):
-    """Some decoders draw what convolutions cannot. What is asked at five held-out positions
-    (circles), what interpolation makes of the codes and images that the first decoder saw, and what
-    the first seeds of four decoders draw; images are scaled by the factor below them. Right: the
-    share of all held-out cells that is rendered, mean over seeds."""
+    """Some decoders draw what others cannot. What is asked at five held-out positions (circles),
+    what interpolation makes of the codes and images that the first decoder saw, and what five
+    decoders draw, at the end of training by the seed whose share rendered is the median. Below an
+    image the factor by which it is scaled, and whether it is rendered. Right: the share of all
+    held-out cells rendered, mean over seeds, in the median of the last five evaluations."""
     first = runs["bump_cnn"]
-    drawn = {"interpolation": first.interpolator}
-    drawn |= {DRAWN[name]: run.cells for name, run in runs.items()}
-    rows = {"asked": first.cells.truths}
-    rows |= {name: cells.predictions[0] for name, cells in drawn.items()}
+    rows = {"asked": None, "interpolation": (first.interpolator, first.late.interpolator)}
+    rows |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
     picture = plotting.new_figure(plotting.WIDTH, len(rows) * (DRAWING + 0.2) + 0.15)
     indices = plotting.held_out_cells(first.cells, POINTS)
-    for row, (name, images_B) in enumerate(rows.items()):
+    for row, (name, of_rule) in enumerate(rows.items()):
         bottom = (len(rows) - 1 - row) * (DRAWING + 0.2) + 0.25
-        axes = plotting.row_at(picture, 1.2, bottom, DRAWING, len(POINTS), GAP)
-        plotting.show_held_out(axes, images_B, first.cells, indices)
+        axes = plotting.row_at(picture, 1.3, bottom, DRAWING, len(POINTS), GAP)
+        cells, late = of_rule or (first.cells, None)
+        seed = plotting.median_seed(cells)
+        images_B = cells.predictions[seed] if late else cells.truths
+        plotting.show_held_out(axes, images_B, cells, indices)
         at = {"transform": axes[0].transAxes, "ha": "right", "va": "center"}
         axes[0].text(-0.15, 0.5, name, fontsize=plotting.SMALL, **at)
-        if name in drawn:
-            words = f"{plotting.percent(plotting.ood_share(drawn[name]))} of positions"
+        if late:
+            for axis, right in zip(axes, cells.scores["rendered"][seed, indices], strict=True):
+                axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
+            words = f"{plotting.percent(plotting.ood_share(late))} of\nall positions"
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 
@@ -79,13 +85,16 @@ def draw(runs):
     bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are seeds. Wide
     bumps are judged by the ladder of decoders (K4.light)."""
     base = runs["bump_cnn"]
-    scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
-    scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
+    scored = {name: (run.late.cells, run.cells.held_out) for name, run in runs.items()}
+    scored["lit"] = on_lit_pixels(base.late.cells, base.task.scores)
     picture = plotting.new_figure(plotting.WIDTH, 4.0)
     (share, error), above, ratios = picture.subplots(1, 2), [], []
     for row, name in enumerate(ROWS):
         (cells, counted), from_codes = scored[name], []
-        rendered, seen = (mean_score(cells, "rendered", at) for at in (counted, ~cells.held_out))
+        rendered, seen = (
+            median_over_checkpoints(mean_score(cells, "rendered", at))
+            for at in (counted, ~cells.held_out)
+        )
         style = {"across": True, "markersize": 4, "fmt": "o", "color": plotting.OOD_COLOR}
         plotting.show_number(share, -row, rendered, plotting.mean_share, **style)
         style |= {"color": plotting.ID_COLOR} | plotting.SEEN
@@ -118,12 +127,18 @@ def draw(runs):
     return picture
 
 
-RUNGS = (
-    "convolutions",
-    "convolutions with\npixel coordinates",
-    "MLP of each pixel,\none-hot code",
-    "MLP of each pixel,\nbump code",
-    "transformer\nover pixels",
+RUNGS = dict(
+    zip(
+        LADDER,
+        (
+            "convolutions",
+            "convolutions with\npixel coordinates",
+            "MLP of each pixel,\none-hot code",
+            "MLP of each pixel,\nbump code",
+            "transformer\nover pixels",
+        ),
+        strict=True,
+    )
 )
 HOLES = {"donut": "a square", "corner": "a corner"}
 
@@ -142,14 +157,55 @@ def draw_ladder(runs):
     renders more than half of them (dotted), and more than interpolation. Diamonds and triangles are
     what two predictors render from the same codes: kernel regression, and a wide network that
     learns no features."""
-    picture = plotting.new_figure(plotting.WIDTH, 3.0)
+    panels = {
+        hole: {RUNGS[rung]: runs[name] for rung, name in ladder(where).items()}
+        for where, hole in HOLES.items()
+    }
+    title = "Around {0}, {1} convolutional decoders compose and {5} transformers"
+    return _draw_composing(panels, title, 3.0)
+
+
+READERS = {
+    "pixels_own": "per pixel,\nown weights",
+    "pixels_shared": "per pixel,\nshared weights",
+    "convolutions_own": "full-size conv.,\nown weights",
+    "convolutions_shared": "full-size conv.,\nshared weights",
+    "doubling_own": "upsampled twice,\nown weights",
+    "doubling_shared": "upsampled twice,\nshared weights",
+}
+CODES = {"bump": "the bump code", "onehot": "the one-hot code"}
+
+
+@figure(
+    "readers",
+    runs=tuple(f"{name}_{code}" for name in READERS for code in CODES),
+    scale="quick",
+    by_default=False,
+)
+def draw_readers(runs):
+    """A decoder composes if all its pixels share the weights that read the code, and not if each
+    has its own (K11); one that upsamples its image does neither way (K11.doubling). All draw
+    around a square, are told each pixel's place, and are trained by one recipe. The first four work
+    at the full size of the image: a network for each pixel by itself, and one whose hidden layers
+    read the pixels beside, too. Dots, diamonds and triangles are those of the figure `ladder`."""
+    panels = {
+        words: {label: runs[f"{name}_{code}"] for name, label in READERS.items()}
+        for code, words in CODES.items()
+    }
+    title = "With {0}, {2} per-pixel networks compose with shared weights, {1} with own ones"
+    return _draw_composing(panels, title, 3.4)
+
+
+def _draw_composing(panels: dict, title: str, height: float):
+    """A panel for each {row: run}: which seeds compose. Its title gets its name, and how many seeds
+    of each row do."""
+    picture = plotting.new_figure(plotting.WIDTH, height)
     axes = picture.subplots(1, 2, sharey=True)
-    for axis, letter, (where, hole) in zip(axes, "ab", HOLES.items(), strict=True):
+    for axis, letter, (panel, rows) in zip(axes, "ab", panels.items(), strict=True):
         counts = []
-        for row, name in enumerate(ladder(where).values()):
-            run, cells = runs[name], runs[name].late.cells
+        for row, run in enumerate(rows.values()):
             answers = median_over_checkpoints(composes(run).astype(float)) > 0.5
-            shares = median_over_checkpoints(mean_score(cells, "rendered", cells.held_out))
+            shares = plotting.ood_shares(run.late.cells)
             style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
             number = share_with_interval(answers)
             plotting.point_with_interval(axis, -row, number, shares, across=True, **style)
@@ -157,16 +213,14 @@ def draw_ladder(runs):
                 by_predictor = plotting.ood_share(getattr(run.late, of))
                 axis.plot(by_predictor, -row - 0.45, mark, **PREDICTED)
             counts.append(f"{answers.sum()} of {answers.size}")
-        title = (f"Around {hole}, {counts[0]} convolutional decoders compose and "
-                 f"{counts[-1]} transformers")  # fmt: skip
-        plotting.panel(axis, letter, title, wrap=44)
+        plotting.panel(axis, letter, title.format(panel, *counts), wrap=44)
         axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds (large), of images (small)")
         axis.axvline(0.5, **plotting.DOTTED)
-    axes[0].set_yticks([-row for row in range(len(RUNGS))], RUNGS)
+    axes[0].set_yticks([-row for row in range(len(rows))], list(rows))
     plotting.label_mark(axes[0], "seeds that compose", color=plotting.OOD_COLOR)
     plotting.label_seeds(axes[0])
-    for title, mark in plotting.FROM_CODES.values():
-        plotting.label_mark(axes[0], f"{title}, OOD", mark, **PREDICTED)
+    for name, mark in plotting.FROM_CODES.values():
+        plotting.label_mark(axes[0], f"{name}, OOD", mark, **PREDICTED)
     plotting.legend_below(picture)
     return picture
 
@@ -205,8 +259,9 @@ def draw_two_objects(runs):
         image = plotting.show_share(axis, cells, score)
         if column:
             axis.set(ylabel="", yticks=[])
-        of_id = mean_score(cells, score, ~cells.held_out).mean()
-        shares = f"{of_id:.0%} ID, {plotting.ood_share(cells, score):.0%} OOD"
+        late = run.late.cells
+        of_id = median_over_checkpoints(mean_score(late, score, ~late.held_out)).mean()
+        shares = f"{of_id:.0%} ID, {plotting.ood_share(late, score):.0%} OOD"
         plotting.panel(axis, "cd"[column], f"The {name} bump is rendered: {shares}", wrap=20)
     bar, label = plotting.axis_at(picture, 3.82, 0.45, 2 * MAP + 0.02, 0.09), "share of seeds that"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=f"{label} render it")

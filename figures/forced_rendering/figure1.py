@@ -50,16 +50,16 @@ def draw(runs):
     limits = {"vmin": 1e-3, "vmax": max(2.0, *(each.max() for each in maps))}
     picture = plotting.new_figure(plotting.WIDTH, len(runs) * ROW + 0.1)
     for row, (code, run) in enumerate(runs.items()):
-        bottom, cells = (len(runs) - row - 1) * ROW + 0.42, run.cells
+        bottom, cells, late = (len(runs) - row - 1) * ROW + 0.42, run.cells, run.late
         region = plotting.axis_at(picture, 0.42, bottom, MAP, MAP)
         _draw_region(region, *regions[row], "a" if row == 0 else "")
         axis = plotting.axis_at(picture, 2.15, bottom, MAP, MAP)
         image = plotting.show_map(axis, maps[row], cells.grid, norm="log", **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
         title = (
-            f"With the {code} code, {plotting.ood_share(cells):.0%} of held-out cells are rendered;"
-            f" by interpolation {plotting.ood_share(run.interpolator):.0%},"
-            f" by a wide network {plotting.ood_share(run.wide_network):.0%}"
+            f"With the {code} code, {plotting.ood_share(late.cells):.0%} of held-out cells are "
+            f"rendered; by interpolation {plotting.ood_share(late.interpolator):.0%}, "
+            f"by a wide network {plotting.ood_share(late.wide_network):.0%}"
         )
         plotting.panel(axis, "bc"[row], title, wrap=36, color=plotting.CODE_COLORS[code])
         bar = plotting.axis_at(picture, 2.15 + MAP + 0.05, bottom, 0.07, MAP)
@@ -139,7 +139,7 @@ def draw_codes(runs):
     maps = bottom.subplots(1, len(runs), sharey=True)
     for place, (code, run) in enumerate(runs.items()):
         cells, color = run.cells, plotting.CODE_COLORS[code]
-        shares.append(plotting.show_score(share, place, 0.15, cells, "rendered", color))
+        shares.append(plotting.show_score(share, place, 0.15, run.late.cells, "rendered", color))
         levels, means = evaluation.profile_by_distance(cells.scores["rendered"], cells)
         plotting.draw_band(distance, levels, means, "o-", color, markersize=3)
         edge.append(means[:, 0].mean())
@@ -147,7 +147,7 @@ def draw_codes(runs):
         for name, (_, mark) in plotting.FROM_CODES.items():
             kernel, style = getattr(run, name), {"color": color, "markersize": 3}
             at = place - 0.3 if name == "interpolator" else place + 0.3
-            share.plot(at, plotting.ood_share(kernel), mark, **style)
+            share.plot(at, plotting.ood_share(getattr(run.late, name)), mark, **style)
             levels, means = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
             distance.plot(levels, means.mean(axis=0), mark + ":", linewidth=0.8, **style)
         of_peaks, aside = aligned_peaks(cells), 0.15 * (place - 1.5)

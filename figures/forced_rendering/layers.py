@@ -68,6 +68,56 @@ def draw_layers(runs):
     return picture
 
 
+# what a panel shows of two networks: the metric, its name and its label
+BESIDE = (
+    ("probe.ood_r2", "R² of a linear probe", "R² of a linear probe\nof x and y"),
+    ("factorization.ratio_of_means", "the paper's score", "factorization score\n(Eq 7)"),
+    ("volume.log10_ratio", "log₁₀ of the volume's ratio",
+     "log₁₀ of volume in the\nsquare over elsewhere"),
+    ("anova.interaction_ood", "the interaction",
+     "interaction of x and y\n(share of variance)"),
+)  # fmt: skip
+
+
+@figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
+def draw_beside_composer(runs):
+    """Whether a network renders the square can hardly be told from its layers alone. Layer by
+    layer, a network that had the square held out, and the same network where it renders the square:
+    with as many positions held out at random, and with stripes and a few bumps shown as well. All
+    are measured over the same square, in the median of the last five evaluations. Means over seeds
+    with 95% intervals. (a) R² of a linear probe of x and y that is fitted outside the square
+    (C6.composer). (b) The paper's factorization score, over all cells (C6.score). (c) The geometric
+    mean of the volume element in the square over that elsewhere (C7.composer). (d) The share of a
+    layer's variance in the square that needs x and y jointly."""
+    fails = runs["bump_cnn"]
+    networks = {
+        "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
+        "random positions held out: renders it": (
+            runs["random_cells"].over(fails),
+            plotting.ID_COLOR,
+            "--",
+        ),
+        "stripes shown too: renders it": (runs["donut_stripes"], plotting.GREEN, "-."),
+    }
+    picture = plotting.new_figure(plotting.WIDTH, 4.1)
+    axes = picture.subplots(2, 2).ravel()
+    for axis, letter, (metric, name, label) in zip(axes, "abcd", BESIDE, strict=True):
+        ends = []
+        for words, (run, color, line) in networks.items():
+            values = np.median(run.late.layers(metric), axis=1)
+            end = values.shape[-1] - 1
+            plotting.draw_line(axis, values, end, color, line, words)
+            ends.append(f"{values[:, -2].mean():.2f}".replace("-", plotting.MINUS))
+        title = f"In the last hidden layer, {name} is {ends[0]}; where it renders, "
+        title += " and ".join(ends[1:])
+        plotting.panel(axis, letter, title, wrap=50)
+        plotting.name_layers(axis, end + 1)
+        axis.set(ylabel=label, xlabel="layer")
+    axes[2].axhline(0, **plotting.DOTTED)
+    plotting.legend_below(picture, axes[0], ncols=3)
+    return picture
+
+
 def _draw_lines(axis, networks, code, metric, dashed=False, of_logarithms=False):
     """A metric by layer of a code's networks, a line for every depth. The drawn image stands apart
     on the right, where images of all depths and codes stand one above the other."""

@@ -71,7 +71,7 @@ def draw_low_rank(runs):
         plotting.show_held_out(axes, images, cells, indices)
         axes[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
         if name == "asked":
-            rendered = [plotting.ood_share(run.cells) for run in ends.values()]
+            rendered = [plotting.ood_share(run.late.cells) for run in ends.values()]
             title = "Rendered OOD are {:.0%}, with both penalties {:.0%}".format(*rendered)
             plotting.panel(axes[0], "c", title, up=16)
             plotting.title_points(axes, cells, indices)

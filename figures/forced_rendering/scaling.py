@@ -5,7 +5,6 @@ Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.tabl
 number of seeds, K of grids.
 """
 
-import itertools
 import textwrap
 from string import ascii_lowercase
 
@@ -132,60 +131,6 @@ def _draw_curve(axis, curve, scheme: str):
     name = "∝ N" if power == 1 else f"∝ N{' ¹²³'[power]}"
     style = {"textcoords": "offset points", "va": "center", "fontsize": plotting.SMALL}
     axis.annotate(name, (grids_K[-1], line_K[-1]), xytext=(9, 0), color="0.5", **style)
-
-
-@figure("exponents", runs=("data_scaling",), by_default=False)
-def draw_exponents(runs):
-    """Stripes bring the exponent of N down to about 1, whatever share is asked for. The exponent of
-    all images, with its 95% band over seeds, by the share of points that is asked for: a panel for
-    every held-out region, place where decoders are scored, and score (x and y right, as the paper
-    asks, or rendered), all on one scale, which bands may leave. Where no share has an exponent, the
-    place is named below and has no panel. Dotted: exponents of 1, 2 and 3, and upright the share
-    that was searched, around whose thresholds the numbers of images are close together. A line
-    stops where fewer than two N have a threshold, or where most thresholds are known to a factor
-    above 2 only."""
-    (sweep,) = runs.values()
-    config, target = sweep.config, sweep.config.sweep.search.target
-    rows = claim.completed(sweep.rows, config)
-    known, without = {}, []  # by place: {scheme: exponents and ends of their intervals, (3, R)}
-    regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
-    places = [(region, where) for region in regions for where in claim.places(region)]
-    for score, (region, where) in itertools.product(WORDS, places):
-        readings = [Reading(region, where, share, score) for share in TARGETS.tolist()]
-        numbers = {scheme: np.transpose([_exponent(rows, each, scheme) for each in readings])
-                   for scheme in claim.schemes(rows, region)}  # fmt: skip
-        title = f"{WORDS[score]} at {claim.scored_place(readings[0])}"
-        if any(np.isfinite(values).any() for values in numbers.values()):
-            known[title] = numbers
-        else:
-            without.append(title)
-    columns = min(len(known), 3) or 1
-    picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * (-(-len(known) // columns) or 1))
-    axes, every = _grid_of_axes(picture, len(known), columns), [0, 3.4]
-    for axis, letter, (title, numbers) in zip(axes, ascii_lowercase, known.items(), strict=False):
-        values = np.concatenate([of_scheme[0] for of_scheme in numbers.values()])
-        every += list(values[np.isfinite(values)])
-        span = plotting.span(values, lambda one: plotting.signed(one, 1))
-        plotting.panel(axis, letter, f"For {title}: {span}", wrap=96 // columns)
-        for scheme, (means, *ends) in numbers.items():
-            style = {"color": COLORS[scheme], "markersize": 3, "label": SCHEMES[scheme].title}
-            axis.plot(TARGETS, means, "-o", **style)
-            axis.fill_between(TARGETS, *ends, color=COLORS[scheme], alpha=0.1, linewidth=0)
-        for exponent in (1, 2, 3):
-            axis.axhline(exponent, **plotting.DOTTED)
-        axis.axvline(target, **plotting.DOTTED, label="searched share; exponents 1 to 3")
-        axis.set(yticks=[0, 1, 2, 3], xlabel="share of points")
-    for axis in axes[::columns]:
-        axis.set_ylabel("exponent of N")
-    axes[0].set_ylim(min(every) - 0.2, min(max(every) + 0.2, 6))
-    plotting.legend_below(picture, title=_note(without))
-    return picture
-
-
-def _exponent(rows, reading: Reading, scheme: str) -> tuple:
-    """An exponent and the ends of its interval, NaN where it is not identified or not resolved."""
-    number = scaling.exponent(claim.thresholds(rows, reading, scheme, {}))
-    return (number["value"], *number["ci95"]) if scaling.is_resolved(number) else (np.nan,) * 3
 
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from compgen_jax.metrics import evaluation, tuning
+from compgen_jax.metrics import tuning
 from compgen_jax.papers.forced_rendering import remedies, signals
 from compgen_jax.runs import recording, results
 from compgen_jax.tasks import bump
@@ -203,7 +203,7 @@ def _draw_held_out(axes, networks, plus):
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*cells.factors[index]), labelpad=2)
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title, pad=3, fontsize=plotting.SMALL)
-    shares = plotting.span([plotting.ood_share(run.cells) for run in networks])
+    shares = plotting.span([plotting.ood_share(run.late.cells) for run in networks])
     title = f"{shares} are rendered; images are scaled to the ends below them"
     plotting.panel(axes[0, 0], "b", title, up=16)
 
@@ -264,7 +264,7 @@ def draw_bumps(runs):
     error.set(ylabel="relative MSE OOD")
     plotting.log_scale(error, "y")
     for name, style in SCORES.items():
-        values = [evaluation.mean_score(run.cells, name, run.cells.held_out) for run in networks]
+        values = [plotting.ood_shares(run.late.cells, name) for run in networks]
         plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share)
     accuracy.set_xticks(places, [bumps_of(run) for run in networks])
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) asked by C10")

@@ -26,7 +26,6 @@ WORDS = {"xy": "(x, y)", "xs": "(x, size)"}  # of what is held out, beside image
 ASIDE = dict(zip(NAMES, (-0.3, -0.1, 0.1, 0.3), strict=True))
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
 READOUT = ("position", "size", "both")
-PAIRS = {"x-y": plotting.VIOLET, "x-size": plotting.GREEN, "y-size": plotting.GOLD}
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
 
@@ -101,41 +100,6 @@ def draw(runs):
     plotting.label_regions(accuracy)
     plotting.label_mark(accuracy, "trivial predictor", plotting.TRIVIAL)
     plotting.legend_below(below, accuracy)
-    return picture
-
-
-@figure("three_factors_layers", runs=("three_factors", "three_factors_xy"), by_default=False)
-def draw_layers(runs):
-    """From layer to layer, the directions of two factors become less orthogonal. (a, b) By layer,
-    mean |cosine| of the angle between the tangents of two factors, where a box of x, y and size is
-    held out and where a square of x and y is at every size; titles have the mean over pairs, OOD.
-    (c) For these two, by layer: log10 of the volume element of held-out combinations over that of
-    ID ones, geometric means. Means over seeds with 95% intervals."""
-    picture, ratios = plotting.new_figure(plotting.WIDTH, 2.9), []
-    *angles, volume = picture.subplots(1, 3)
-    for axis, letter, (name, run) in zip(angles, "ab", runs.items(), strict=True):
-        end, last = len(run.layer_names) - 1, []
-        for pair, color in PAIRS.items():
-            ood, of_id = (run.layers(f"angle.{pair}.{at}") for at in ("ood", "id"))
-            plotting.draw_line(axis, ood, end, color, "-", pair.replace("-", ", "))
-            plotting.draw_line(axis, of_id, end, color, "--", None)
-            last.append(ood[:, -2].mean())
-        plotting.name_layers(axis, end + 1)
-        axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
-        held_out = NAMES[RUNS[name]]
-        title = f"Held out {held_out}: |cosine| is {np.mean(last):.2f} in the last hidden layer"
-        plotting.panel(axis, letter, title, wrap=32)
-        values, color = run.layers("volume.log10_ratio"), COLORS[RUNS[name]]
-        plotting.draw_line(volume, values, end, color, "-", held_out)
-        ratios.append(values[:, -1].mean())
-    volume.axhline(0, **plotting.DOTTED)
-    plotting.name_layers(volume, end + 1)
-    volume.set(xlabel="layer", ylabel="log₁₀ volume, OOD / ID")
-    title = f"log₁₀ volume OOD / ID is {plotting.span(ratios, plotting.signed)} in the image"
-    plotting.panel(volume, "c", title, wrap=32)
-    plotting.label_mark(angles[0], "OOD", "-")
-    plotting.label_mark(angles[0], "ID", "--")
-    plotting.legend_below(picture, angles[0], volume, ncols=4)
     return picture
 
 

@@ -3,6 +3,7 @@
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.quantities import COMPOSED, score
+from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -120,7 +121,9 @@ def draw_bridge(runs):
             block = ((support.high + 1 - support.low) / task.grid) ** 2
             held_out = support.share if support.region == "random" else block
             decoders.append((round(1 - held_out, 3), support.region, run))
-    shares = _draw_held_out(bumps, decoders, "ood.exact_accuracy", "cells", plotting.percent)
+    shares = _draw_held_out(
+        bumps, decoders, "ood.exact_accuracy", "cells", plotting.percent, plotting.mean_share
+    )
     gains = _draw_held_out(modules, students, "ood.gain", "sets", plotting.signed)
     bumps.set_xlabel("exact accuracy on held-out cells")
     modules.set_xlabel("gain on held-out sets")
@@ -133,7 +136,7 @@ def draw_bridge(runs):
     return drawn
 
 
-def _draw_held_out(axis, runs, name: str, of: str, in_words) -> str:
+def _draw_held_out(axis, runs, name: str, of: str, in_words, mean=mean_with_interval) -> str:
     """A score of every kind of hold-out and width (rows), by the share seen (light to dark);
     `runs`: the share, the kind and the run, maybe none. Returns wide networks' means at the largest
     share."""
@@ -145,7 +148,7 @@ def _draw_held_out(axis, runs, name: str, of: str, in_words) -> str:
     for index, ((share, own), color) in enumerate(parts.colored(by_share)):
         for (kind, width), values in own.items():
             at = rows.index((kind, width)) + 0.4 * index - 0.1
-            plotting.show_number(axis, at, values, across=True, fmt="o", color=color)
+            plotting.show_number(axis, at, values, mean, across=True, fmt="o", color=color)
             if width == rows[-1][1]:
                 wide[kind] = f"{in_words(values.mean())} ({kind})"
         plotting.label_mark(axis, f"{share:.0%} of {of} seen", color=color)

@@ -1,7 +1,6 @@
 """Runs that stand for those of a figure: their answers are known, or they train in a second."""
 
 import contextlib
-import copy
 import functools
 import itertools
 import json
@@ -16,7 +15,7 @@ from compgen_jax.papers.real_factors import known as sprites_known
 from compgen_jax.papers.real_factors.runs import MONTERO
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale import runs as scale_runs
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.sweeps.sweep import FinishedSweep
@@ -161,15 +160,8 @@ def montero():
     return {f"sprites_{name}": Run.known((), summary=summary) for name in MONTERO}
 
 
-def begun(root):
-    """A network whose error is 1e-2 and 1e-4 (two seeds) at epoch 25, and a hundredth at 50."""
-    run = copy.copy(trained("pixelwise", root))
-    run.path = root
-    directory.write_metrics(root, [
-        {"epoch": epoch, "seed": seed, "id.mse": 0.02 * error, "ood.mse": 0.5 * error,
-         "id.blank_mse": 0.2, "ood.blank_mse": 0.5, "id.exact_accuracy": 1.0,
-         "ood.exact_accuracy": 1.0 - seed / 2}
-        for epoch, errors in {25: (1e-2, 1e-4), 50: (1e-4, 1e-6)}.items()
-        for seed, error in enumerate(errors)
-    ])  # fmt: skip
-    return {"pixelwise_begun": run}
+def shares(names) -> dict:
+    """Runs of which half of what is held out is rendered, and by interpolation a quarter."""
+    rendered = {"ood.rendered": 0.5, "ood.interpolator_rendered": 0.25}
+    seeds = {seed: rendered | {"ood.rendered": 0.4 + 0.2 * seed} for seed in range(2)}
+    return {n: Run.known((), summary=summary_of(rendered) | {"seeds": seeds}) for n in names}

@@ -25,15 +25,13 @@ TRAINED = {
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
     **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn")
-       for name in ("controls", "ladder", "drawings")},
+       for name in ("controls", "ladder", "drawings", "readers")},
+    "composer": dict.fromkeys(FIGURES["composer"].runs),
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
-                                                            "three_factors_layers", "encoders")},
-    "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
-    **dict.fromkeys(("training", "training_kernels"),
-                    LOW_RANK | STRIPES | dict.fromkeys(("bump_cnn", "ramp_cnn"))),
+                                                            "encoders")},
 }  # fmt: skip
 KNOWN = {
-    **dict.fromkeys(("fig4c", "fig4c_epochs", "exponents"), stand_ins.sweep),
+    **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),
     "holdout_map": stand_ins.holdout_map,
     "sprites": stand_ins.hold_outs,
     "sprites_remedies": stand_ins.remedies,
@@ -66,8 +64,8 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeyp
         runs = {run: stand_ins.trained(like or run, workdir) for run, like in TRAINED[name].items()}
     elif name in KNOWN:
         runs = KNOWN[name]()
-    elif name == "pixels_begun":
-        runs = stand_ins.begun(workdir)
+    elif name == "overview":
+        runs = stand_ins.shares(figure.runs)
     elif name == "league":
         runs = stand_ins.finished(league.runs("quick"))
         assert figure.shows([*runs, "bump_cnn"], "quick") == list(runs)

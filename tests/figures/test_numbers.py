@@ -13,7 +13,7 @@ from compgen_jax.papers.scale import runs as scale_runs
 from compgen_jax.tasks import task as tasks
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import authors, fig9, relatives, scaling, stripes, three_factors
+from figures.forced_rendering import fig9, relatives, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
@@ -58,6 +58,7 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
     random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8
     scores = {"rendered": random, "rendered_second": ~random}
     run.cells = cells = run.cells._replace(scores=run.cells.scores | scores)
+    run.late = run
     figure = drawn(FIGURES["two_objects"].draw, {"two_objects": run})
     for letter, hits in zip("cd", scores.values(), strict=True):
         axis = axis_of(figure, letter)
@@ -87,18 +88,6 @@ def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
     assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
 
-def test_of_three_factors_the_angles_of_layers_are_shown(drawn, workdir):
-    figure = FIGURES["three_factors_layers"]
-    runs = {name: stand_ins.trained(name, workdir) for name in figure.runs}
-    angles = {pair: runs["three_factors"].layers(f"angle.{pair}.ood").mean(axis=0)
-              for pair in three_factors.PAIRS}  # fmt: skip
-    last = np.mean([of_pair[-2] for of_pair in angles.values()])
-    axis = axis_of(drawn(figure.draw, runs), "a")
-    assert f"|cosine| is {last:.2f} in the last hidden layer" in title_of(axis)
-    (solid,) = [line for line in axis.lines if line.get_label() == "x, y"]
-    np.testing.assert_allclose(solid.get_ydata(), angles["x-y"][:-1])
-
-
 def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
     runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
     figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
@@ -119,18 +108,13 @@ def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
     assert ideal == pytest.approx(expected / np.square(cells.truths).mean(), rel=1e-4)
 
 
-def test_volumes_shares_along_training_and_tuning_are_means(drawn, workdir):
+def test_volumes_and_tuning_are_means(drawn, workdir):
     run = stand_ins.trained("bump_cnn", workdir)
     images = images_of(drawn(FIGURES["fig11"].draw, {"bump_cnn": run}))
     held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
     np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
     np.testing.assert_allclose(means, 0, atol=1e-6)
-    of_columns = dict.fromkeys(("bump_cnn", "stripes_0_bumps", "lowrank_both"), run)
-    along = axis_of(drawn(FIGURES["training"].draw, of_columns), "a").lines[:2]
-    shares = [run.cells.scores["rendered"][:, mask].mean()
-              for mask in (run.cells.held_out, ~run.cells.held_out)]  # fmt: skip
-    assert [line.get_ydata()[-1] for line in along] == pytest.approx(shares)
     axis, unit = plotting.new_figure(2, 2).subplots(), np.arange(64.0).reshape(8, 8) ** 2
     stripes._draw_curves(axis, unit, held_out)
     x, y = (line.get_ydata() for line in axis.lines)
@@ -170,32 +154,6 @@ def test_encoders_are_exact_where_they_are(drawn, workdir):
         assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
         trivial = [x for x, _ in marks(axis, plotting.TRIVIAL)]
         assert mean["ood.nearest_seen_mse"]["value"] / unit in trivial
-
-
-def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):
-    runs = {name: stand_ins.trained(name, workdir) for name in ("transformer", "pixelwise")}
-    figure = drawn(relatives.draw, runs)
-    cells = runs["pixelwise"].cells
-    errors = cells.scores["mse"][:, cells.held_out].mean(axis=1, dtype=float)
-    errors /= np.square(cells.truths[cells.held_out]).mean()
-    found = heights(axis_of(figure, "a"))[0]
-    assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
-    cell = plotting.held_out_cells(cells, relatives.POINTS)[0]
-    np.testing.assert_array_equal(images_of(figure)[0], cells.predictions[0, cell])
-    # theirs over a blank image's error, of bumps at integers on 28 pixels from 0 to 28
-    along = np.exp(-np.square(np.linspace(0, 28, 28) - np.arange(28)[:, None])).mean(axis=1)
-    blank = along[:, None] * along
-    corner = blank[14:, 14:]
-    expected = 2.3e-7 * (784 - 196) / (blank.sum() - corner.sum()), 3.9e-5 / corner.mean()
-    theirs = authors.relative_errors("pixelwise")
-    np.testing.assert_allclose([theirs["id"], theirs["ood"]], expected, rtol=2e-3)
-
-
-def test_a_training_that_is_begun_stands_by_epoch(drawn, workdir):
-    error = axis_of(drawn(relatives.draw_begun, stand_ins.begun(workdir)), "a")
-    lines = {line.get_label(): line.get_xydata() for line in error.lines}
-    np.testing.assert_allclose(lines["held out (OOD)"], [[25, 1e-3], [50, 1e-5]])
-    np.testing.assert_allclose(lines["seen (ID)"], [[25, 1e-4], [50, 1e-6]])
 
 
 # --- sweeps ------------------------------------------------------------------------------------
@@ -252,24 +210,6 @@ def test_no_bound_is_dropped(drawn):
     np.testing.assert_allclose(sorted(up[:, 1]), sorted(most.values()))
     (line,) = [line for line in axis.lines if line.get_label().startswith("stripes")]
     assert list(np.isfinite(line.get_ydata())) == [True, True, False, False]
-
-
-def test_exponents_follow_the_share_asked_for(drawn):
-    """Of points between cells .5 is rendered from N^2 images on, and .9 from N^3; of unseen cells
-    never more than .72."""
-    rows = make_table({"bumps": (3, 0.1)}, multiples=np.geomspace(0.02, 4, 12).tolist())
-    for row in rows:
-        needed = math.log(0.1 * row[GRID] ** 3), math.log(0.1 * row[GRID] ** 2)
-        share = (math.log(row[IMAGES]) - needed[1]) / (needed[0] - needed[1])
-        row["real.rendered"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
-        row["unseen.rendered"] = min(row["unseen.rendered"], 0.72)
-    figure = drawn(scaling.draw_exponents, stand_ins.sweep(rows, ("none",)))
-    unseen, real = figure.axes[2:4]  # after those of x and y right
-    lines = [lines_of(axis, "o")[0] for axis in (unseen, real)]
-    exponents = dict(zip(scaling.TARGETS, lines[1].get_ydata(), strict=True))
-    assert exponents[0.9] == pytest.approx(3, abs=0.1)
-    assert exponents[0.7] == pytest.approx(2.5, abs=0.1)
-    assert np.isfinite(lines[0].get_ydata()).tolist() == [share < 0.72 for share in scaling.TARGETS]
 
 
 def test_the_map_shows_relative_errors_by_grid_and_share(drawn):

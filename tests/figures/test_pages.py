@@ -50,7 +50,7 @@ def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     settings = "14 of 16 settings agree (not depth 6; N = 20; 1 more); 2 did not learn"
     assert pages.verdicts((paper,), rows) == [
         "## Bumps", "",
-        "### With the [case] code, a few are enough (C10, Fig 4b)", "",
+        "### With the … code, a few are enough (C10, Fig 4b)", "",
         "| share rendered OOD, above 0.5 | quick | papers' size | confirmed | "
         "the figure's own network |", "| --- | --- | --- | --- | --- |",
         f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✗** | yes | judged |",
@@ -105,6 +105,6 @@ def test_claims_at_a_glance(paper):
         "paper": [row(verdict="contradicted")],
     }
     assert pages.glance((paper,), rows, lambda name: name != "C10.no")[2:] == [
-        "| C10 | With the [case] code, a few are enough | bump ✓; ramp – | yes | bump ✗ |",
-        "| C11 | It is run |  | – |  |",
+        "| C10 | With the … code, a few are enough | bump ✓ again; ramp – | bump ✗ |",
+        "| C11 | It is run |  |  |",
     ]
