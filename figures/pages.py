@@ -13,7 +13,6 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 
@@ -97,7 +96,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     parts = {
         DOCS / "findings/claims.md": {
             "counts": counts(rows),
-            "at a glance": glance(PAPERS, rows, lambda name: "." not in name),
+            "at a glance": glance(PAPERS, rows),
             "claims": verdicts(PAPERS, rows),
         },
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
@@ -162,10 +161,10 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
     return lines[1:]
 
 
-def glance(papers, rows: dict[str, list[dict]], shown: Callable[[str], bool]) -> list[str]:
-    """A row for each claim of some names, with the verdict of each case."""
+def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
+    """A row for each main claim, which has no dot in its name, with the verdict of each case."""
     lines = []
-    for claim in (one for paper in papers for one in paper.claims if shown(one.name)):
+    for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
         of_claim = {
             scale: [r for r in rows[scale] if r["claim"] == claim.name and r["setting"] == BASE]
             for scale in SCALES

@@ -51,14 +51,14 @@ def draw_drawings(runs):
     image the factor by which it is scaled, and whether it is rendered. Right: the share of all
     held-out cells rendered, mean over seeds, in the median of the last five evaluations."""
     first = runs["bump_cnn"]
-    rows = {"asked": None, "interpolation": (first.interpolator, first.late.interpolator)}
+    rows = {"asked": (first.cells, None)}
+    rows |= {"interpolation": (first.interpolator, first.late.interpolator)}
     rows |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
     picture = plotting.new_figure(plotting.WIDTH, len(rows) * (DRAWING + 0.2) + 0.15)
     indices = plotting.held_out_cells(first.cells, POINTS)
-    for row, (name, of_rule) in enumerate(rows.items()):
+    for row, (name, (cells, late)) in enumerate(rows.items()):
         bottom = (len(rows) - 1 - row) * (DRAWING + 0.2) + 0.25
         axes = plotting.row_at(picture, 1.3, bottom, DRAWING, len(POINTS), GAP)
-        cells, late = of_rule or (first.cells, None)
         seed = plotting.median_seed(cells)
         images_B = cells.predictions[seed] if late else cells.truths
         plotting.show_held_out(axes, images_B, cells, indices)

@@ -68,7 +68,7 @@ def draw_layers(runs):
     return picture
 
 
-# what a panel shows of two networks: the metric, its name and its label
+# what a panel shows of three networks: the metric, its name and its label
 BESIDE = (
     ("probe.ood_r2", "R² of a linear probe", "R² of a linear probe\nof x and y"),
     ("factorization.ratio_of_means", "the paper's score", "factorization score\n(Eq 7)"),
@@ -81,14 +81,15 @@ BESIDE = (
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
 def draw_beside_composer(runs):
-    """Whether a network renders the square can hardly be told from its layers alone. Layer by
-    layer, a network that had the square held out, and the same network where it renders the square:
-    with as many positions held out at random, and with stripes and a few bumps shown as well. All
-    are measured over the same square, in the median of the last five evaluations. Means over seeds
-    with 95% intervals. (a) R² of a linear probe of x and y that is fitted outside the square
-    (C6.composer). (b) The paper's factorization score, over all cells (C6.score). (c) The geometric
-    mean of the volume element in the square over that elsewhere (C7.composer). (d) The share of a
-    layer's variance in the square that needs x and y jointly."""
+    """A network that fails in the square is told from those that render it by its volume, and not
+    by a probe or the paper's score. Layer by layer, a network that had the square held out, and the
+    same network where it renders the square: with as many positions held out at random, and with
+    stripes and a few bumps shown as well. All are measured over the same square, in the median of
+    the last five evaluations. Means over seeds with 95% intervals. (a) R² of a linear probe of x
+    and y that is fitted outside the square (C6.composer). (b) The paper's factorization score, over
+    all cells (C6.score). (c) The geometric mean of the volume element in the square over that
+    elsewhere (C7.composer). (d) The share of a layer's variance in the square that needs x and y
+    jointly."""
     fails = runs["bump_cnn"]
     networks = {
         "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),

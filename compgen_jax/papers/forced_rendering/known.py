@@ -453,7 +453,7 @@ def _light(wide: str | None, narrow: str | None, name: str, known: dict):
 
 
 def _readers(name: str, known: dict):
-    """Of a ladder the first rung and the last."""
+    """The first and the last rung of a ladder."""
     own, *_, shared = _rungs(name, known)
     return {"own": own, "shared": shared}
 
