@@ -8,7 +8,7 @@ from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.controls import RUNGS as LADDER
 from compgen_jax.papers.forced_rendering.controls import ladder, on_lit_pixels, trivial_errors
 from compgen_jax.papers.forced_rendering.images import composes
-from compgen_jax.statistics import mean_with_interval, share_with_interval
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import bump
 
 from .. import plotting
@@ -152,11 +152,10 @@ HOLES = {"donut": "a square", "corner": "a corner"}
 def draw_ladder(runs):
     """Decoders whose weights know a pixel by its place alone compose in most seeds, convolutions in
     none. A ladder of decoders that see bumps alone (K4), trained by one recipe. (a) Around a
-    square, (b) around a corner: large dots are the share of seeds that compose, with exact 95%
-    intervals. Small dots are seeds, by the share of held-out images rendered. A seed composes if it
-    renders more than half of them (dotted), and more than interpolation. Diamonds and triangles are
-    what two predictors render from the same codes: kernel regression, and a wide network that
-    learns no features."""
+    square, (b) around a corner: the share of held-out images rendered, by each seed (small dots),
+    and the mean with its 95% interval. Right, how many seeds compose: they render more than half of
+    the images (dotted), and more than interpolation. Diamonds and triangles are what two predictors
+    render from the same codes: kernel regression, and a wide network that learns no features."""
     panels = {
         hole: {RUNGS[rung]: runs[name] for rung, name in ladder(where).items()}
         for where, hole in HOLES.items()
@@ -205,19 +204,20 @@ def _draw_composing(panels: dict, title: str, height: float):
         counts = []
         for row, run in enumerate(rows.values()):
             answers = median_over_checkpoints(composes(run).astype(float)) > 0.5
+            style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
             shares = plotting.ood_shares(run.late.cells)
-            style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
-            number = share_with_interval(answers)
-            plotting.point_with_interval(axis, -row, number, shares, across=True, **style)
+            plotting.show_number(axis, -row, shares, plotting.mean_share, **style)
             for of, (_, mark) in plotting.FROM_CODES.items():
                 by_predictor = plotting.ood_share(getattr(run.late, of))
                 axis.plot(by_predictor, -row - 0.45, mark, **PREDICTED)
             counts.append(f"{answers.sum()} of {answers.size}")
-        plotting.panel(axis, letter, title.format(panel, *counts), wrap=44)
-        axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds (large), of images (small)")
+            axis.text(1.08, -row, counts[-1], va="center", fontsize=plotting.SMALL)
+        axis.text(1.08, 0.6, "compose", va="center", fontsize=plotting.SMALL)
+        plotting.panel(axis, letter, title.format(panel, *counts), wrap=38, up=10)
+        axis.set(xlim=(-0.04, 1.04), xlabel="share of held-out images rendered")
         axis.axvline(0.5, **plotting.DOTTED)
     axes[0].set_yticks([-row for row in range(len(rows))], list(rows))
-    plotting.label_mark(axes[0], "seeds that compose", color=plotting.OOD_COLOR)
+    plotting.label_mark(axes[0], "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axes[0])
     for name, mark in plotting.FROM_CODES.values():
         plotting.label_mark(axes[0], f"{name}, OOD", mark, **PREDICTED)

@@ -86,7 +86,8 @@ def draw_beside_composer(runs):
     same network where it renders the square: with as many positions held out at random, and with
     stripes and a few bumps shown as well. All are measured over the same square, in the median of
     the last five evaluations. Means over seeds with 95% intervals. (a) R² of a linear probe of x
-    and y that is fitted outside the square (C6.composer). (b) The paper's factorization score, over
+    and y that is fitted outside the square (C6.composer); not of the image, as images outside do
+    not light the pixels of the square, so that such a probe misreads even the requested ones. (b) The paper's factorization score, over
     all cells (C6.score). (c) The geometric mean of the volume element in the square over that
     elsewhere (C7.composer). (d) The share of a layer's variance in the square that needs x and y
     jointly."""
@@ -107,6 +108,8 @@ def draw_beside_composer(runs):
         for words, (run, color, line) in networks.items():
             values = np.median(run.late.layers(metric), axis=1)
             end = values.shape[-1] - 1
+            if metric == "probe.ood_r2":
+                values[:, -1] = np.nan
             plotting.draw_line(axis, values, end, color, line, words)
             ends.append(f"{values[:, -2].mean():.2f}".replace("-", plotting.MINUS))
         title = f"In the last hidden layer, {name} is {ends[0]}; where it renders, "

@@ -25,7 +25,6 @@ CURVES = {"x": plotting.VIOLET, "y": plotting.GREEN}
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
-SEEDS = 2  # whose images Figure 7 shows
 STRONG = 0.1  # of a layer's largest variance: units that Figure 4f may show
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
 COLORS = {"bump": plotting.VIOLET, "plus": plotting.GOLD}
@@ -222,7 +221,7 @@ def _show_range(axis, image, cells, index):
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
     """Stripes alone do not settle what their sum means; a few bumps beside them do. Figure 7. (a)
-    All stripes, as training shows them. (b) At held-out points (circles), what two seeds draw that
+    All stripes, as training shows them. (b) At held-out points (circles), what first seeds draw that
     saw so many bumps beside the stripes. Each image runs from its lowest value, white, to its
     largest, black; both are printed below. (c) Error over the held-out corner to the true bump and
     to the plus, the sum of its two stripes, each over a blank image's error to the same; dotted, 1.
@@ -231,7 +230,7 @@ def draw_bumps(runs):
     intervals; grey dots are seeds."""
     networks = by_bumps(runs)
     cells, (true, plus) = networks[0].cells, _true_stripes(networks[0])
-    seeds, rows = cells.seeds[:SEEDS], max(len(networks), 3)
+    rows = max(len(networks), 3)
     picture = plotting.new_figure(plotting.WIDTH, 1.2 + 0.95 * rows)
     top, below = picture.subfigures(2, 1, height_ratios=[1.1, 1.0 * rows])
     stripes = top.subplots(1, 2)
@@ -242,15 +241,12 @@ def draw_bumps(runs):
         axis.imshow(plotting.mosaic(images, -(-len(images) // 2)), origin="lower", **style)
         plotting.frame(axis)
         axis.set_title(f"{name} = 0 to {len(images) - 1}")
-    drawn, numbers = below.subfigures(1, 2, width_ratios=[4.3, 2.4])
-    axes = drawn.subplots(len(networks), len(seeds) * len(POINTS))
+    drawn, numbers = below.subfigures(1, 2, width_ratios=[2.8, 3.9])
+    axes = drawn.subplots(len(networks), len(POINTS))
     for row, run in zip(axes, networks, strict=True):
-        indices = plotting.held_out_cells(run.cells, POINTS) * len(seeds)
-        for place, (axis, index) in enumerate(zip(row, indices, strict=True)):
-            _show_range(axis, run.cells.predictions[place // len(POINTS), index], run.cells, index)
+        for axis, index in zip(row, plotting.held_out_cells(run.cells, POINTS), strict=True):
+            _show_range(axis, run.cells.predictions[0, index], run.cells, index)
         row[0].set_ylabel(_name_of(run).replace(" ", "\n"))
-    for index, seed in enumerate(seeds):
-        axes[0, len(POINTS) * index + len(POINTS) // 2].set_title(f"seed {seed}", pad=3)
     error, accuracy = numbers.subplots(2, 1, sharex=True)
     places, means = range(len(networks)), {}
     for name, images in (("bump", cells.truths[cells.held_out]), ("plus", plus)):
@@ -272,10 +268,10 @@ def draw_bumps(runs):
     nearer = [str(bumps_of(run)) for run, bump, plus in zip(networks, *means.values(), strict=True)
               if bump < plus]  # fmt: skip
     with_bumps = f"With {' and '.join(nearer)} bumps, images" if nearer else "No images"
-    plotting.panel(error, "c", f"{with_bumps} are nearer to the bump", wrap=30)
+    plotting.panel(error, "c", f"{with_bumps} are nearer to the bump", wrap=60)
     shares = plotting.span([each.mean() for each in values])
     plotting.panel(accuracy, "d", f"{shares} are rendered", wrap=30)
-    plotting.legend_below(numbers, ncols=2)
+    plotting.legend_below(numbers, ncols=3)
     plotting.panel(stripes[0], "a")
-    plotting.panel(axes[0, 0], "b", "Images are scaled to the ends below them", up=18)
+    plotting.panel(axes[0, 0], "b", "Scaled to the ends below", up=6)
     return picture

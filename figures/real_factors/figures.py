@@ -52,8 +52,8 @@ def draw(finished):
     interpolator of the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of
     ID images on. (f) The other direction: an encoder of the same images, with the range held out,
     reads the factors."""
-    drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.4), finished.get("sprites_encoder")
-    bottom, height = (3.35, 1.5) if encoder else (1.0, 3.85)
+    drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.7), finished.get("sprites_encoder")
+    bottom, height = (3.65, 1.5) if encoder else (1.0, 4.15)
     axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
     name, mark = plotting.FROM_CODES["interpolator"]
     for name_of_run in (one for one in HELD_OUT if one in finished):
@@ -64,7 +64,7 @@ def draw(finished):
     shown = {SEEN: "sprites_range"} | {title: one for one, title in HELD_OUT.items() if title}
     for place, (title, name_of_run) in enumerate(shown.items()):
         if run := finished.get(name_of_run):
-            ood, bottom = title != SEEN, 5.4 - (place + 1) * 1.27
+            ood, bottom = title != SEEN, 5.7 - (place + 1) * 1.34
             plotting.panel(_asked_and_drawn(drawn, run, bottom, ood), "abcd"[place], title)
     axis.set_xticks(range(len(shares)), [name.replace("extra", "extra-\n") for name in shares])
     axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
