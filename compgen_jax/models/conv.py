@@ -53,23 +53,26 @@ class RenderCode(nn.Module):
         return jnp.broadcast_to(image, (*code.shape[:-1], self.side, self.side, self.features))
 
 
-def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x, broadcast=False):
+def rendered(
+    module, code, beside=(), within=lambda x: x, located=lambda x: x,
+    broadcast=False, mixes=True, doublings=2,
+):  # fmt: skip
     """A code (..., E) -> image (..., N, N) and the layers before it, by layers of the calling
     module: those of `ConvDecoder`, of its `grid`, `width`, `depth`, `initial_weights` and
     `lowering`.
 
     `beside` (a list) has maps that stand beside the input of the first hidden layers, the first
     layer's last. `within` is applied to every layer and to the image, `located` to the input of
-    every transposed convolution. `broadcast` is that of `RenderCode`.
+    every transposed convolution. `broadcast` is that of `RenderCode`, the others of `ConvDecoder`.
     """
     how = module.initial_weights, module.lowering
-    first = module.width, module.grid // 4, module.initial_weights, broadcast
-    render = RenderCode(*first, name="render")
-    x = within(nn.relu(render(code)))
+    first = module.width, module.grid // 2**doublings, module.initial_weights, broadcast
+    x = RenderCode(*first, name="render")(code)
+    x = within(nn.relu(x) if mixes else x)
     layers = [x]
     for index in range(1, module.depth + 1):
         x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
-        kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+        kernel_size, stride = (4, 2) if index <= doublings else (3, 1)
         hidden = ConvTranspose(module.width, kernel_size, stride, *how, name=f"hidden_{index}")
         x = within(nn.relu(hidden(located(x))))
         layers.append(x)
@@ -92,13 +95,17 @@ class Conv(Model):
     (`models.initializers`). With `coordinates`, each of these `depth` layers and the last one also
     read where a pixel is, from two more channels. With `broadcast`, the first layer has one set of
     weights for all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"), so that these
-    channels alone say where a pixel is; without `coordinates` only the image's border would."""
+    channels alone say where a pixel is; without `coordinates` only the image's border would.
+    Unless it `mixes`, no ReLU mixes the factors before these channels are read. `doublings` of the
+    layers double the side of the image; with 0 the first one has the image's side."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
     coordinates: bool = False
     broadcast: bool = False
+    mixes: bool = True
+    doublings: int = choice(2, 0, 1, 2)
 
     convolutional: ClassVar[bool] = True
     pads: ClassVar[bool] = True
@@ -106,7 +113,7 @@ class Conv(Model):
     def make(self, shapes: Shapes) -> nn.Module:
         grid = twice_doubled_side(shapes, self.name)
         how = self.initial_weights, shapes.lowering, self.coordinates, self.broadcast
-        return ConvDecoder(grid, self.width, self.depth, *how)
+        return ConvDecoder(grid, self.width, self.depth, *how, self.mixes, self.doublings)
 
     def pad_params(self, params, like, parts, parts_like):
         """Pads the parameters of a `ConvDecoder` to a larger grid, whose shapes `like` has.
@@ -130,8 +137,8 @@ class ConvDecoder(nn.Module):
 
     The first layer renders the code at N/4 x N/4. `depth` hidden layers follow: the first two
     double the side (kernel 4, stride 2), the others keep it (kernel 3). Each of these depth + 1
-    layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives the image. Leading
-    axes of the code are carried through.
+    layers ends in a ReLU (the first only if the decoder `mixes`) and is recorded. A last, linear
+    layer (kernel 3) gives the image. Leading axes of the code are carried through.
 
     Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
     parameters are padded (`Conv.pad_params`): every layer and the image are zero beyond the grid.
@@ -142,6 +149,8 @@ class ConvDecoder(nn.Module):
       coordinates: whether every transposed convolution also reads two channels with the x and the y
         of each pixel, from -1 to 1 (Liu et al. 2018, "CoordConv"). They are not recorded.
       broadcast: whether the first layer has one set of weights for all pixels.
+      mixes: whether the first layer ends in a ReLU.
+      doublings: how many layers double the side, 0 to 2; the first renders N / 2^doublings.
     """
 
     grid: int
@@ -151,6 +160,8 @@ class ConvDecoder(nn.Module):
     lowering: str = "lax"
     coordinates: bool = False
     broadcast: bool = False
+    mixes: bool = True
+    doublings: int = 2
 
     batched: ClassVar[bool] = True
 
@@ -167,8 +178,8 @@ class ConvDecoder(nn.Module):
             side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
             return within(_with_coordinates(x, side))
 
-        how = {"within": within, "located": located, "broadcast": self.broadcast}
-        image, layers = rendered(self, code, **how)
+        how = {name: getattr(self, name) for name in ("broadcast", "mixes", "doublings")}
+        image, layers = rendered(self, code, within=within, located=located, **how)
         return image, name_layers([code, *layers])
 
 

@@ -43,10 +43,10 @@ export function short(value, digits = 3) {
   return text.replace("-", "−");
 }
 
-// 0.061 of a score of hits is '6%', of others the number itself
+// 0.061 of a score of hits is 6%, of others the number itself
 export function worded(value, hit) {
   if (!hit || value === null) return short(value);
-  return `${short(Math.round(1000 * value) / 10)}%`;
+  return `${Math.round(100 * value)}%`;
 }
 
 export function withInterval({ mean, low, high }, hit, level, seeds) {

@@ -70,11 +70,11 @@ def draw_layers(runs):
 
 # what a panel shows of three networks: the metric, its name and its label
 BESIDE = (
-    ("probe.ood_r2", "R² of a linear probe", "R² of a linear probe\nof x and y"),
-    ("factorization.ratio_of_means", "the paper's score", "factorization score\n(Eq 7)"),
-    ("volume.log10_ratio", "log₁₀ of the volume's ratio",
+    ("probe.ood_r2", "A linear probe's R²", "R² of a linear probe\nof x and y"),
+    ("factorization.ratio_of_means", "The paper's score", "factorization score\n(Eq 7)"),
+    ("volume.log10_ratio", "The volume's log₁₀ ratio",
      "log₁₀ of volume in the\nsquare over elsewhere"),
-    ("anova.interaction_ood", "the interaction",
+    ("anova.interaction_ood", "The interaction",
      "interaction of x and y\n(share of variance)"),
 )  # fmt: skip
 
@@ -87,10 +87,10 @@ def draw_beside_composer(runs):
     stripes and a few bumps shown as well. All are measured over the same square, in the median of
     the last five evaluations. Means over seeds with 95% intervals. (a) R² of a linear probe of x
     and y that is fitted outside the square (C6.composer); not of the image, as images outside do
-    not light the pixels of the square, so that such a probe misreads even the requested ones. (b) The paper's factorization score, over
-    all cells (C6.score). (c) The geometric mean of the volume element in the square over that
-    elsewhere (C7.composer). (d) The share of a layer's variance in the square that needs x and y
-    jointly."""
+    not light the pixels of the square, so that such a probe misreads even the requested ones. (b)
+    The paper's factorization score, over all cells (C6.score). (c) The geometric mean of the volume
+    element in the square over that elsewhere (C7.composer). (d) The share of a layer's variance in
+    the square that needs x and y jointly."""
     fails = runs["bump_cnn"]
     networks = {
         "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
@@ -112,8 +112,8 @@ def draw_beside_composer(runs):
                 values[:, -1] = np.nan
             plotting.draw_line(axis, values, end, color, line, words)
             ends.append(f"{values[:, -2].mean():.2f}".replace("-", plotting.MINUS))
-        title = f"In the last hidden layer, {name} is {ends[0]}; where it renders, "
-        title += " and ".join(ends[1:])
+        title = f"{name} in the last hidden layer is {ends[0]} where the network fails, "
+        title += " and ".join(ends[1:]) + " where it renders"
         plotting.panel(axis, letter, title, wrap=50)
         plotting.name_layers(axis, end + 1)
         axis.set(ylabel=label, xlabel="layer")

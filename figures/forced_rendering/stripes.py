@@ -28,7 +28,10 @@ POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
 STRONG = 0.1  # of a layer's largest variance: units that Figure 4f may show
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
 COLORS = {"bump": plotting.VIOLET, "plus": plotting.GOLD}
-SCORES = {"exact_accuracy": ("0.6", "brightest pixel right"), "rendered": ("black", "rendered")}
+SCORES = {
+    "exact_accuracy": (plotting.GREEN, "brightest pixel right"),
+    "rendered": ("black", "rendered"),
+}
 
 
 def _name_of(run) -> str:
@@ -221,8 +224,8 @@ def _show_range(axis, image, cells, index):
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
     """Stripes alone do not settle what their sum means; a few bumps beside them do. Figure 7. (a)
-    All stripes, as training shows them. (b) At held-out points (circles), what first seeds draw that
-    saw so many bumps beside the stripes. Each image runs from its lowest value, white, to its
+    All stripes, as training shows them. (b) At held-out points (circles), what first seeds draw
+    that saw so many bumps beside the stripes. Each image runs from its lowest value, white, to its
     largest, black; both are printed below. (c) Error over the held-out corner to the true bump and
     to the plus, the sum of its two stripes, each over a blank image's error to the same; dotted, 1.
     (d) The share of held-out images that are rendered, and of those whose brightest pixel is the
@@ -255,7 +258,7 @@ def draw_bumps(runs):
         style = COLORS[name], f"to the {name}", plotting.geometric_mean
         plotting.show_numbers(error, places, values, *style)
         means[name] = [plotting.geometric_mean(each)["value"] for each in values]
-    error.axhline(1, **plotting.DOTTED, label="(c) blank image")
+    error.axhline(1, **plotting.DOTTED, label="(c) a blank image's")
     plotting.label_seeds(error)
     error.set(ylabel="relative MSE OOD")
     plotting.log_scale(error, "y")
@@ -263,7 +266,7 @@ def draw_bumps(runs):
         values = [plotting.ood_shares(run.late.cells, name) for run in networks]
         plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share)
     accuracy.set_xticks(places, [bumps_of(run) for run in networks])
-    accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) asked by C10")
+    accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
     accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(-0.05, 1.05))
     nearer = [str(bumps_of(run)) for run, bump, plus in zip(networks, *means.values(), strict=True)
               if bump < plus]  # fmt: skip

@@ -147,9 +147,12 @@ def located(x):
 def conv(settings, variables, code, shapes):
     weights, read = variables["params"], located if settings.coordinates else np.asarray
     first = rendered(weights["render"], code)
-    layers = [relu(np.tile(first, (shapes.output.shape[0] // 4 // len(first),) * 2 + (1,)))]
+    side, activation = shapes.output.shape[0], relu if settings.mixes else np.asarray
+    times = side // 2**settings.doublings // len(first)
+    layers = [activation(np.tile(first, (times, times, 1)))]
     for index in range(1, settings.depth + 1):
-        x = transposed(weights[f"hidden_{index}"], read(layers[-1]), 2 if index <= 2 else 1)
+        stride = 2 if index <= settings.doublings else 1
+        x = transposed(weights[f"hidden_{index}"], read(layers[-1]), stride)
         layers.append(relu(x))
     return transposed(weights["image"], read(layers[-1]))[..., 0], layers
 

@@ -40,6 +40,7 @@ TREE_INPUT = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scala
 FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
     (Conv(depth=3, width=4, coordinates=True, broadcast=True), IMAGE),
+    (Conv(depth=3, width=4, mixes=False, doublings=0), IMAGE),
     (MLP(depth=3, width=5), IMAGE),
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),

@@ -493,9 +493,23 @@ for layers, model in READERS.items():
                 paper=SLOWLY | {"training.steps": 4800, "training.evaluate_every": 600},
                 scales=SCALES if (layers, code) == ("pixels", "bump") else ("quick",),
             )
-RUNS["pixels_own_wide"] = Preset(
-    BUMP_CNN, PER_PIXEL | {"model.shared": False}, quick=LADDER | SLOWLY | PLACES["wide"], **QUICK
-)
+# what else the convolutional decoder has, and the others lack: doublings, and a ReLU before it is
+# told a place
+DOUBLING, UNMIXED = RUNS["doubling_shared_bump"], {"model.mixes": False}
+UNDOUBLED = {"model.doublings": 0}
+RUNS |= {
+    "doubling_unmixed": Preset(DOUBLING, UNMIXED, **QUICK),
+    "doubling_undoubled": Preset(DOUBLING, UNDOUBLED, **QUICK),
+    "doubling_unmixed_undoubled": Preset(DOUBLING, UNMIXED | UNDOUBLED, **QUICK),
+}
+# by light, and with as many parameters either way, 130,000
+EIGHT = LADDER | SLOWLY | {"training.seeds": tuple(range(8))}
+OWN, BROAD = PER_PIXEL | {"model.shared": False}, PER_PIXEL | {"model.width": 176}
+RUNS |= {
+    "pixels_own_wide": Preset(BUMP_CNN, OWN, quick=EIGHT | PLACES["wide"], **QUICK),
+    "pixels_own_narrow": Preset(BUMP_CNN, OWN | {"model.width": 16}, quick=EIGHT, **QUICK),
+    "pixels_shared_broad": Preset(BUMP_CNN, BROAD, quick=EIGHT, **QUICK),
+}
 RUNS |= {
     # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
     "ramp_cnn_50_epochs": Preset(
