@@ -114,7 +114,7 @@ def draw_beside_composer(runs):
             ends.append(f"{values[:, -2].mean():.2f}".replace("-", plotting.MINUS))
         title = f"{name} in the last hidden layer is {ends[0]} where the network fails, "
         title += " and ".join(ends[1:]) + " where it renders"
-        plotting.panel(axis, letter, title, wrap=50)
+        plotting.panel(axis, letter, title, wrap=42)
         plotting.name_layers(axis, end + 1)
         axis.set(ylabel=label, xlabel="layer")
     axes[2].axhline(0, **plotting.DOTTED)
