@@ -43,7 +43,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "lowrank_none": "without penalties",
         "lowrank_variance": "with the variance penalty",
     },
-    "Sprites: right in place and size": {
+    "Sprites (shapes of several sizes, turns and places)": {
         "sprites_range": "held out: squares on the right",
         "sprites_lowrank": "the same, low-rank decoder",
         "sprites_element": "a small corner of all factors",

@@ -46,8 +46,8 @@ def draw(finished):
     """What decoders draw of held-out sprites, and whether it counts as rendered: at random it
     does, on a range it mostly does not. They are given the true factors. (a) Seen combinations, (b
     to d) held-out ones: what is asked (above), and what the median seed draws, with the squared
-    correlation of both. Grey frame: it counts as rendered, in place and size, and more like what is
-    asked than like the nearest ID image; red frame: it does not. (e) The share rendered of held-out
+    correlation of both. Grey frame: it counts as rendered, in place and size, nearest to the right
+    shape, and more like what is asked than like the nearest ID image; red frame: it does not. (e) The share rendered of held-out
     combinations (filled), with the 95% interval and seeds, and of ID ones (open); diamonds: what an
     interpolator of the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of
     ID images on. (f) The other direction: an encoder of the same images, with the range held out,
