@@ -43,15 +43,15 @@ SPLITS = {  # what Montero et al. hold out
 
 @figure("sprites", runs=(*HELD_OUT, "sprites_encoder"), by_default=False)
 def draw(finished):
-    """What decoders draw of held-out sprites, and whether it counts as rendered: at random it
-    does, on a range it mostly does not. They are given the true factors. (a) Seen combinations, (b
-    to d) held-out ones: what is asked (above), and what the median seed draws, with the squared
+    """What decoders draw of held-out sprites, and whether it counts as rendered: at random it does,
+    on a range it mostly does not. They are given the true factors. (a) Seen combinations, (b to d)
+    held-out ones: what is asked (above), and what the median seed draws, with the squared
     correlation of both. Grey frame: it counts as rendered, in place and size, nearest to the right
-    shape, and more like what is asked than like the nearest ID image; red frame: it does not. (e) The share rendered of held-out
-    combinations (filled), with the 95% interval and seeds, and of ID ones (open); diamonds: what an
-    interpolator of the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of
-    ID images on. (f) The other direction: an encoder of the same images, with the range held out,
-    reads the factors."""
+    shape, and more like what is asked than like the nearest ID image; red frame: it does not. (e)
+    The share rendered of held-out combinations (filled), with the 95% interval and seeds, and of ID
+    ones (open); diamonds: what an interpolator of the codes renders of held-out ones. Shapes are
+    learnt from a median r² of .95 of ID images on. (f) The other direction: an encoder of the same
+    images, with the range held out, reads the factors."""
     drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.7), finished.get("sprites_encoder")
     bottom, height = (3.65, 1.5) if encoder else (1.0, 4.15)
     axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
