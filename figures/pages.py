@@ -286,11 +286,11 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
-    interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
-    reproduced]` is the verdict that its sentence was written for; with '.' at its end nothing is
-    printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were
-    confirmed of those asked, `[open]` the share that is inconclusive at quick scale. Raises
-    ValueError where a verdict is another.
+    interval, '%.' without it, '2' in so many digits with it, '2.' without it, 'of' as a count of
+    seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
+    at its end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how
+    many verdicts were confirmed of those asked, `[open]` the share that is inconclusive at quick
+    scale. Raises ValueError where a verdict is another.
     """
     base = {
         (scale, row["claim"], row["case"]): row
@@ -329,6 +329,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
 
 def _formatted(number: dict, how: str) -> str:
+    if how == "of":
+        return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
     alone, digits = how.endswith("."), how.rstrip(".")
     if digits == "%":
         percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"

@@ -30,7 +30,7 @@ def draw_bump(runs):
 def draw(runs):
     """Decoders draw every position that they were shown and few that were held out, where their
     error is that of a blank image. Figure 1. (a) The combinations of x and y that are held out;
-    below, the corner that is held out in Figures 3 and 4. (b, c) The bump and the ramp code. Left,
+    below, the corner that other figures hold out. (b, c) The bump and the ramp code. Left,
     the error at every half pixel over that of a blank image, mean over seeds; above it the share of
     held-out cells rendered by the network, and by kernel ridge regression on the same codes: with a
     Gaussian kernel (interpolation), and with that of a wide network, which learns no features.
@@ -46,7 +46,7 @@ def draw(runs):
     if len(regions) == 2 and np.array_equal(regions[0][0], regions[1][0]):
         grid = len(regions[0][0])
         beyond = np.arange(grid) >= round(grid * 12 / 28)  # the paper's corner
-        regions[1] = np.outer(beyond, beyond), "Figures 3 and 4 hold out a corner"
+        regions[1] = np.outer(beyond, beyond), "Other figures hold out a corner"
     limits = {"vmin": 1e-3, "vmax": max(2.0, *(each.max() for each in maps))}
     picture = plotting.new_figure(plotting.WIDTH, len(runs) * ROW + 0.1)
     for row, (code, run) in enumerate(runs.items()):

@@ -502,11 +502,14 @@ RUNS |= {
     "doubling_undoubled": Preset(DOUBLING, UNDOUBLED, **QUICK),
     "doubling_unmixed_undoubled": Preset(DOUBLING, UNMIXED | UNDOUBLED, **QUICK),
 }
-# by light, and with as many parameters either way, 130,000
-EIGHT = LADDER | SLOWLY | {"training.seeds": tuple(range(8))}
+# where wide bumps or a second bump light every pixel, and with as many parameters, 130,000
+EIGHT_SEEDS = {"training.seeds": tuple(range(8))}
+EIGHT = LADDER | SLOWLY | EIGHT_SEEDS
 OWN, BROAD = PER_PIXEL | {"model.shared": False}, PER_PIXEL | {"model.width": 176}
 RUNS |= {
     "pixels_own_wide": Preset(BUMP_CNN, OWN, quick=EIGHT | PLACES["wide"], **QUICK),
+    "pixels_own_two_objects": Preset(RUNS["two_objects"], OWN, quick=EIGHT_SEEDS, **QUICK),
+    "pixels_shared_two_objects": Preset(RUNS["two_objects"], PER_PIXEL, quick=EIGHT_SEEDS, **QUICK),
     "pixels_own_narrow": Preset(BUMP_CNN, OWN | {"model.width": 16}, quick=EIGHT, **QUICK),
     "pixels_shared_broad": Preset(BUMP_CNN, BROAD, quick=EIGHT, **QUICK),
 }
