@@ -32,7 +32,7 @@ PREDICTED = {"color": plotting.GREY, "markersize": 3.5}
 # of two objects: examples of each region, and the pixels between their bumps, so that both can be
 # told; inches
 EXAMPLES, APART = 5, 4
-IMAGE, GAP, MAP, DRAWING = 0.55, 0.05, 1.38, 0.64
+IMAGE, GAP, MAP, DRAWING = 0.55, 0.05, 1.38, 0.76
 DRAWN = {  # decoders whose drawings stand below one another
     "bump_cnn": "convolutional\ndecoder",
     "donut_stripes": "the same,\nstripes shown",

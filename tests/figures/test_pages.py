@@ -25,6 +25,7 @@ def is_run(net):
 
 def row(case="bump", verdict="reproduced", scale="quick", setting="base", reason="", **more):
     number = {"value": 0.25, "ci95": [0.2, 0.3], "must be": "above 0.5", "holds": True}
+    number["per_seed"] = [1.0, 0.0, 0.0, 0.0]
     return {"claim": "C10", "case": case, "scale": scale, "setting": setting, "verdict": verdict,
             "reason": reason, "statement": f"With the {case} code, a few are enough",
             "criterion": "share rendered OOD above 0.5", "runs": [],
@@ -84,6 +85,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
         f"{number}; 2": "0.25 [0.2, 0.3]",
         f"{number}; 2.": "0.25",
+        f"{number}; of": "1 of 4",
         "quick C10/bump = reproduced": "reproduced",
         "quick C10/bump = reproduced.": "",
         "quick C10/bump = reproduced!": "no",
