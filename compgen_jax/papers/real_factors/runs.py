@@ -146,6 +146,7 @@ def _quick() -> dict[str, dict]:
     held_out = {
         "range": RANGE,
         "element": f"corner({', '.join(names)}, share={ELEMENT_SHARE})",
+        "middle": "shape == 'square' and posX > .25 and posX < .75",  # seen on both sides of it
         "extrapolation": "posX > .5",
         "random": f"random({RANGE})",
     }
@@ -155,6 +156,7 @@ def _quick() -> dict[str, dict]:
     constant = tuple((index, CONSTANT.get(name, "none")) for index, name in enumerate(names))
     low_rank = LOW_RANK | {"model.penalty.axes": constant}
     changes = {"lowrank": low_rank, "lowrank_penalties": low_rank | PENALTIES, "encoder": ENCODER}
+    changes["pixelwise"] = {"model.name": "pixelwise", "model.depth": 4, "model.width": 64}
     values |= {name: values["range"] | new for name, new in (MARGINALS | changes).items()}
     return {name: LENGTH | fields for name, fields in values.items()}
 
