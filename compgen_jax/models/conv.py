@@ -97,7 +97,8 @@ class Conv(Model):
     weights for all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"), so that these
     channels alone say where a pixel is; without `coordinates` only the image's border would.
     Unless it `mixes`, no ReLU mixes the factors before these channels are read. `doublings` of the
-    layers double the side of the image; with 0 the first one has the image's side."""
+    layers double the side of the image; with 0 the first one has the image's side, which must be
+    divisible by 4 all the same."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)
