@@ -91,7 +91,7 @@ def draw(runs):
             axis.text(1.06, y, words, va="center", fontsize=plotting.SMALL)
             if (by_rule := mean.get(BY_INTERPOLATION, {}).get("value")) is not None:
                 axis.plot(by_rule, y, "D", color=plotting.GREY, markersize=3)
-            more += number["value"] > 0.5 and number["ci95"][0] > (by_rule or 0)
+            more += number["ci95"][0] > max(0.5, by_rule or 0)
             labels[y] = ROWS[group][name]
             axis.axhline(y, **plotting.FAINT)
         y -= 1.25
@@ -100,7 +100,7 @@ def draw(runs):
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     axis.set(xlim=(-0.02, 1.02), ylim=(y + 0.7, 0.6), xlabel="share of held-out combinations")
-    title = f"{more} of {len(labels)} render most of what is held out, and more than interpolation"
+    title = f"{more} of {len(labels)} surely render most, and more than interpolation"
     plotting.panel(axis, "", title)
     plotting.label_mark(axis, "network", "o", plotting.OOD_COLOR)
     plotting.label_seeds(axis)
