@@ -38,6 +38,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "pixels_shared_bump": "per-pixel network, shared",
         "pixels_shared_broad": "the same, 130,000 parameters",
         "pixels_shared_two_objects": "the same, a second bump",
+        "ladder_pixelwise_bump_wide": "the same, wide bumps",
         "convolutions_own_bump": "full-size convolutions, own",
         "convolutions_shared_bump": "full-size convolutions, shared",
         "doubling_own_bump": "upsampled twice, own",
