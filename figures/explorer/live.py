@@ -119,7 +119,7 @@ def _conv(module: ConvDecoder, variables):
     kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
     render = _dense({"kernel": kernel, "bias": params["render"]["bias"]})
     hidden = (params[f"hidden_{k}"] for k in range(1, module.depth + 1))
-    layers = [[render, _reshape(side, side, width), relu],
+    layers = [[render, _reshape(side, side, width), *([relu] if module.mixes else [])],
               *([_conv_transpose(each), relu] for each in hidden)]  # fmt: skip
     return layers, [_conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 

@@ -36,6 +36,7 @@ SPRITES = Sprites(
 CASES = {
     "conv": (Bump(grid=12, support=SUPPORT), Conv(depth=4, width=6)),
     "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
+    "conv, linear first": (Bump(grid=8, support=SUPPORT), Conv(width=3, mixes=False, doublings=1)),
     "mlp": (Bump(grid=8, image=ImageConfig(polarity="upright"), support=SUPPORT), MLP(2, 9)),
     "mlp of tanh units": (Bump(grid=8, support=SUPPORT), MLP(2, 9, activation="tanh")),
     "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3), activation="tanh")),
