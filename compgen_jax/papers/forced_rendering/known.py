@@ -460,9 +460,9 @@ def _readers(name: str, known: dict):
 
 OF_LADDERS = tuple(
     Matrix(
-        f"N = 16, {where}, ladders",
+        f"N = {grid}, {where}, ladders",
         {name: f"so many of 8 seeds compose: {counts}" for name, counts in LADDERS.items()},
-        partial(maps, 16, where, ("bump", "lookup")),
+        partial(maps, grid, where, ("bump", "lookup")),
         {
             "K4": letters(LADDERS, **RISING),
             "K11": letters(LADDERS, **RISING),
@@ -478,7 +478,7 @@ OF_LADDERS = tuple(
             "K4.light, lit pixels": partial(_light, "rises", None),
         },
     )
-    for where in ("donut", "corner")
+    for grid, where in ((16, "donut"), (16, "corner"), (28, "donut"))
 )
 
 # --- maps of two objects -----------------------------------------------------------------------
