@@ -4,6 +4,7 @@ The authors' repository has it, the paper does not. A decoder with parameters fo
 draw at pixels that training left blank, for any code; this one has none, unless it is asked to.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -48,25 +49,31 @@ def check_width(width: int, name: str):
 
 @dataclass(frozen=True)
 class Pixelwise(Model):
-    """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Two fields change one thing each:
-    unless `shared`, every pixel reads the code by weights of its own; with a `kernel` of 3, hidden
-    layers also read the pixels beside (the name *pixelwise* is then wrong)."""
+    """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Three fields change one thing
+    each: unless `shared`, every pixel reads the code by weights of its own; the pixels from row and
+    column `apart[0]` to `apart[1]` share weights of their own, and the rest share others; with a
+    `kernel` of 3, hidden layers also read the pixels beside (*pixelwise* is then wrong)."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
     shared: bool = True
+    apart: tuple = ()
     kernel: int = choice(1, 1, 3)
 
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
+        valid = len(self.apart) == 2 and all(type(edge) is int and edge >= 0 for edge in self.apart)
+        hint = "must be empty, or the first and the last row of a block, with model.shared"
+        require(not self.apart or valid and self.shared, "model.apart", self.apart, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = model.image_side(shapes, self.name)
-        alone = self.shared and self.kernel == 1  # pixels that can be drawn without the others
+        # pixels that can be drawn without the others
+        alone = self.shared and not self.apart and self.kernel == 1
         at_once = AT_ONCE if jax.default_backend() == "cpu" and alone else 0
-        how = self.initial_weights, self.shared, self.kernel, shapes.lowering, at_once
+        how = self.initial_weights, self.shared, self.apart, self.kernel, shapes.lowering, at_once
         return PixelwiseDecoder(grid, self.width, self.depth, *how)
 
 
@@ -85,6 +92,7 @@ class PixelwiseDecoder(nn.Module):
       grid: N.  width: hidden units, divisible by 4.  depth: at least 1.
       initial_weights: 'torch' or 'flax'.
       shared: whether the map of the code is the same for all pixels.
+      apart: the first and last row, and column, of pixels that share another map; or empty.
       kernel: 1, or 3 for hidden layers that are convolutions.
       lowering: see `models.convolution`.
       at_once: how many units of one layer are held at once (at least a row's of all examples); 0
@@ -96,6 +104,7 @@ class PixelwiseDecoder(nn.Module):
     depth: int
     initial_weights: str = "torch"
     shared: bool = True
+    apart: tuple = ()
     kernel: int = 1
     lowering: str = "lax"
     at_once: int = 0
@@ -107,9 +116,16 @@ class PixelwiseDecoder(nn.Module):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
         position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
         whole = jnp.asarray(position_code(self.grid, self.width))
-        side = 1 if self.shared else self.grid
-        token = dense(side**2 * self.width, "token", self.initial_weights, code)
-        token = token.reshape(*code.shape[:-1], side, side, self.width)
+        pixels = self.grid, self.grid
+        maps = (2, 1) if self.apart else (1, 1) if self.shared else pixels
+        token = dense(math.prod(maps) * self.width, "token", self.initial_weights, code)
+        token = token.reshape(*code.shape[:-1], *maps, self.width)
+        if self.apart:
+            low, high = self.apart
+            inside = np.zeros((*pixels, 1), bool)
+            inside[low : high + 1, low : high + 1] = True
+            inside = inside.reshape((1,) * (token.ndim - 3) + inside.shape)
+            token = jnp.where(inside, token[..., 1:, :, :], token[..., :1, :, :])
         position = whole if rows is None else rows
         position = position.reshape((1,) * (token.ndim - 3) + position.shape)
         layers = [code, token + position]

@@ -215,7 +215,13 @@ def positions(grid, width):
 def pixelwise(settings, variables, code, shapes):
     weights, grid = variables["params"], shapes.output.shape[0]
     side = 1 if settings.shared else grid
-    token = dense(weights["token"], code).reshape(side, side, settings.width)
+    token = dense(weights["token"], code)
+    if settings.apart:
+        (low, high), places = settings.apart, np.arange(grid)
+        within = (low <= places) & (places <= high)
+        token = token.reshape(2, -1)[np.outer(within, within).astype(int)]
+    else:
+        token = token.reshape(side, side, settings.width)
     layers = [token + positions(grid, settings.width)]
     for index in range(1, settings.depth + 1):
         read = dense if settings.kernel == 1 else transposed

@@ -48,6 +48,7 @@ FAMILIES = [
     (LowRank(depth=1, width=2, rank=3, vectors="orthonormal"), IMAGE),
     (Pixelwise(depth=2, width=8), IMAGE),
     (Pixelwise(depth=2, width=4, shared=False, kernel=3), IMAGE),
+    (Pixelwise(depth=2, width=4, apart=(1, 3)), IMAGE),
     (Transformer(depth=2, width=8, heads=2, hidden=6), of_image(6, 4)),
     (ConvBatchNorm(width=4), IMAGE),
     (Flow(width=3, steps=3), IMAGE),
@@ -199,6 +200,7 @@ def test_shapes_that_do_not_fit_are_refused_in_one_line():
 
 
 REFUSED = [
+    (Pixelwise(apart=(3,)), r"config\.model\.apart=\(3,\): must be empty, or the first and"),
     (Pixelwise(width=18), r"config\.model\.width=18: must be divisible by 4"),
     (Transformer(width=8, heads=3), r"config\.model\.width=8: must be a multiple of .*heads=3"),
     (ConvBatchNorm(width=7), r"config\.model\.width=7: must be even for"),

@@ -294,6 +294,62 @@ def doubled_images_do_not(code, shared, own):
     yield fails("own", own)
 
 
+@claim(
+    "K11.besides",
+    figure="readers",
+    cases=[{"besides": besides} for besides in ("as_many_parameters", "two_objects")],
+    runs={weights: f"pixels_{weights}_{{besides}}" for weights in ("shared", "own")},
+)
+def sharing_besides(besides, shared, own):
+    """With {besides}, too, a per-pixel network composes the square if all pixels share the weights
+    that read the code, and does not if each pixel has its own."""
+    yield from shared_weights_compose.function(None, None, shared, own)
+
+
+@claim("K11.wide", figure="readers", cases=BUMP, runs={"own": "pixels_own_wide"})
+def wide_bumps_need_no_sharing(own):
+    """With bumps so wide that they light every pixel, a per-pixel network composes the square by
+    weights of each pixel's own."""
+    yield from answers_of(own=own)
+    yield most_seeds(composes(own), f"{COMPOSE}, own")
+
+
+@claim(
+    "K11.apart",
+    figure="readers",
+    cases=BUMP,
+    runs={place: f"pixels_apart_{place}" for place in ("corner", "middle")},
+)
+def uncovered_pixels_learn_from_others(corner, middle):
+    """If the pixels that no shown bump covers share weights with each other alone, bumps there are
+    not rendered; if as many pixels in a corner do, they are."""
+    yield from answers_of(corner=corner, middle=middle)
+    cells = corner.late.cells
+    x, y = cells.factors.round().astype(int).T
+    uncovered = cells.held_out & ~lit_pixels(cells)[y, x]
+    name = "share of seeds that render most bumps on uncovered pixels"
+    if not uncovered.any():
+        yield above(0.5, unknown("shown bumps cover every pixel"), name)
+        return
+    most = lambda run: (mean_score(run.late.cells, "rendered", uncovered) > 0.5).astype(float)
+    yield most_seeds(most(corner), f"{name}, corner apart")
+    yield Condition(f"{name}, middle apart", most(middle), below=0.5, counted=True)
+
+
+@claim(
+    "K11.parts",
+    figure="readers",
+    cases=BUMP,
+    runs={"net": "doubling_unmixed_undoubled", "plain": "doubling_shared_bump"},
+)
+def without_parts_more_is_rendered(net, plain):
+    """A convolutional decoder that neither doubles its image nor mixes x and y before it is told a
+    place renders more of the square than one that does both, in most seeds."""
+    yield from answers_of(net=net, plain=plain)
+    more = rendered(net.late.cells) > rendered(plain.late.cells).mean()
+    yield most_seeds(more, "seeds that render more of the square")
+
+
 CLAIMS = (
     another_object_lights,
     another_object_lights_and_is_rendered,
@@ -307,6 +363,10 @@ CLAIMS = (
     shuffled_stripes_fail,
     shared_weights_compose,
     doubled_images_do_not,
+    sharing_besides,
+    wide_bumps_need_no_sharing,
+    uncovered_pixels_learn_from_others,
+    without_parts_more_is_rendered,
 )
 
 

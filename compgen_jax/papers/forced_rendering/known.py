@@ -452,10 +452,10 @@ def _light(wide: str | None, narrow: str | None, name: str, known: dict):
     return of_wide | _ladder(narrow or name, known)
 
 
-def _readers(name: str, known: dict):
+def _ends(name: str, known: dict, first: str = "own", last: str = "shared"):
     """The first and the last rung of a ladder."""
-    own, *_, shared = _rungs(name, known)
-    return {"own": own, "shared": shared}
+    rungs = _rungs(name, known)
+    return {first: rungs[0], last: rungs[-1]}
 
 
 OF_LADDERS = tuple(
@@ -467,13 +467,21 @@ OF_LADDERS = tuple(
             "K4": letters(LADDERS, **RISING),
             "K11": letters(LADDERS, **RISING),
             "K11.doubling": letters(LADDERS, R=("none", "middle alone")),
+            "K11.besides": letters(LADDERS, **RISING),
+            "K11.apart": letters(LADDERS, **RISING),
+            "K11.wide": letters(LADDERS, R=("all", "falls")),
+            "K11.parts": letters(LADDERS, R=(*RISING["R"], "second and last")),
             "K4.light, wide bumps": ON_LADDERS,
             "K4.light, lit pixels": ON_LADDERS,
         },
         {
             "K4": _ladder,
-            "K11": _readers,
-            "K11.doubling": _readers,
+            "K11": _ends,
+            "K11.doubling": _ends,
+            "K11.besides": _ends,
+            "K11.apart": partial(_ends, first="middle", last="corner"),
+            "K11.wide": lambda *known: {"own": _ends(*known)["own"]},
+            "K11.parts": partial(_ends, first="plain", last="net"),
             "K4.light, wide bumps": partial(_light, None, "rises"),
             "K4.light, lit pixels": partial(_light, "rises", None),
         },
