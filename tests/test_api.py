@@ -102,7 +102,8 @@ def test_the_table_of_metrics_and_the_summary_are_those_of_the_files(run, tiny, 
     with open(run.path / "metrics.csv") as file:
         rows = list(csv.DictReader(file))
     assert table["ood.mse"].tolist() == [float(row["ood.mse"]) for row in rows]
-    assert len(table) == 2 * 3  # seeds, evaluations
+    rows_of = [[epoch, seed] for epoch in (2, 4, 6) for seed in (0, 7)]
+    assert table[["epoch", "seed"]].values.tolist() == rows_of
     assert run.summary == tiny_run[1] and run.config == tiny
     assert cg.train(tiny, run.path).summary == tiny_run[1]  # finished: nothing to train
 

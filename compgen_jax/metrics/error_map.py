@@ -18,28 +18,16 @@ class ErrorMap(NamedTuple):
     on_seen_YxX: np.ndarray
 
 
-def error_map(
-    rows, column: str, line: str, measure: Callable, columns_X=None, lines_Y=None
-) -> ErrorMap:
-    """Mean error of the rows of a table by two of its settings.
+def error_map(rows, column: str, line: str, measure: Callable) -> ErrorMap:
+    """Mean error of the rows of a table by two of its settings, whose values ascend.
 
     Args:
       rows: dicts, one for each trial, with `status` ('ok' or 'failed'), `column` and `line`.
       column, line: the names of the settings along the map's axes.
       measure: maps a row to its error and whether it is that of seen points. A trial succeeded
         if its status is 'ok' and its error finite.
-      columns_X, lines_Y: the settings' values, to align several maps; None: those of the rows,
-        ascending.
-
-    ValueError if a row's setting is not among the values.
     """
-    axes = []
-    for name, values in ((line, lines_Y), (column, columns_X)):
-        there = {row[name] for row in rows}
-        axes.append(sorted(there) if values is None else list(values))
-        if missing := there - set(axes[-1]):
-            raise ValueError(f"{name} of {sorted(missing)} is not among {axes[-1]}")
-    lines, columns = axes
+    lines, columns = (sorted({row[name] for row in rows}) for name in (line, column))
     shape = len(lines), len(columns)
     sums, succeeded, trials, on_seen = (np.zeros(shape, kind) for kind in (float, int, int, bool))
     for row in rows:

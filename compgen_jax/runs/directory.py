@@ -19,7 +19,6 @@ Every file appears atomically, and nothing is ever removed but older checkpoints
 """
 
 import contextlib
-import csv
 import fcntl
 import io
 import json
@@ -263,20 +262,6 @@ def kept_where_possible(workdir: Path):
 def write_metrics(workdir: Path, rows: list):
     text = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
     write_text(workdir / "metrics.csv", text)
-
-
-def read_metrics(workdir: Path) -> dict[str, np.ndarray]:
-    """The columns of `metrics.csv`, each (seeds, evaluations); NaN for an unknown number. Raises
-    RunError for a damaged file."""
-    path = workdir / "metrics.csv"
-    try:
-        rows = list(csv.DictReader(io.StringIO(path.read_text())))
-        seeds = len({row["seed"] for row in rows})
-        number = lambda text: np.nan if text == "" else float(text)
-        columns = {name: np.array([number(row[name]) for row in rows]) for name in rows[0]}
-        return {name: values.reshape(-1, seeds).T for name, values in columns.items()}
-    except (IndexError, TypeError, *DAMAGED) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def last_checkpoint(workdir: Path) -> Path | None:

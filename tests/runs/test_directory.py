@@ -52,20 +52,6 @@ def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     assert (workdir / "metrics.csv").read_text().startswith("step,epoch,seed,train_loss,")
 
 
-def test_metrics_are_read_as_they_were_written(tiny, tiny_run, tmp_path):
-    workdir = tiny_run[0]
-    metrics = directory.read_metrics(workdir)
-    assert metrics["epoch"].tolist() == [[2, 4, 6]] * 2
-    assert metrics["seed"].tolist() == [[0] * 3, [7] * 3]
-    frame = pd.read_csv(workdir / "metrics.csv")
-    assert metrics.keys() == set(frame.columns)
-    np.testing.assert_array_equal(metrics["ood.mse"], frame["ood.mse"].values.reshape(3, 2).T)
-    for damaged in ("", "step,seed,loss\n1,0\n", "step,seed,loss\n1,0,two\n"):
-        (tmp_path / "metrics.csv").write_text(damaged)
-        with pytest.raises(RunError, match="metrics.csv is damaged"):
-            directory.read_metrics(tmp_path)
-
-
 def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, copy):
     config, (workdir, summary) = tiny, tiny_run
     run = Run.load(workdir)

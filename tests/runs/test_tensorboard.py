@@ -2,10 +2,11 @@
 
 import struct
 
+import pandas as pd
 import pytest
 
 from compgen_jax.config import changed, fingerprint
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import experiment
 
 
 def events(folder):
@@ -30,12 +31,12 @@ def test_curves_are_the_rows_of_metrics_and_change_no_run(tiny, tiny_run, tmp_pa
     experiment.train(config, tmp_path / "run", progress=False)
     for name in ("summary.json", "metrics.csv"):
         assert (tmp_path / "run" / name).read_bytes() == (tiny_run[0] / name).read_bytes()
-    columns = directory.read_metrics(tmp_path / "run")
-    for index, seed in enumerate((0, 7)):
+    rows = pd.read_csv(tmp_path / "run" / "metrics.csv")
+    for seed in (0, 7):
+        of_seed = rows[rows.seed == seed]
         found = events(tmp_path / "run" / "tensorboard" / f"seed_{seed}")
-        assert {step for _, step in found} == set(columns["step"][index])
+        assert {step for _, step in found} == set(of_seed.step)
         for name in ("train_loss", "ood.mse", "id.rendered"):
-            for step, value in zip(columns["step"][index], columns[name][index], strict=True):
-                shown = found[name.replace(".", "/"), step]
-                assert shown == pytest.approx(value, rel=1e-6)
+            for step, value in zip(of_seed.step, of_seed[name], strict=True):
+                assert found[name.replace(".", "/"), step] == pytest.approx(value, rel=1e-6)
     assert not (tiny_run[0] / "tensorboard").exists()
