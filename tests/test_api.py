@@ -61,12 +61,6 @@ def test_a_config_is_a_presets_name_or_an_object_with_overrides(
     assert type(trained[0].training.learning_rate) is float
 
 
-def test_a_sweep_is_not_trained_as_one_run(tmp_path):
-    with refused("holdout_map_quick is a sweep, not one run", kind=cg.ConfigError):
-        cg.train("holdout_map_quick", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_directory_without_a_run_is_one_line(tmp_path, swept):
     for call in (cg.load, cg.analyze, cg.explore):
         with refused("holds no run (no config.json", kind=cg.RunError):

@@ -25,7 +25,6 @@ SIDE = "task.support.side"
 COLORS = {"bumps": plotting.VIOLET, "stripes": plotting.GOLD}
 WORDS = {claim.RIGHT: "x and y right", claim.RENDERED: "bumps rendered"}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
-TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: (r"$\uparrow$", "more than"), BELOW: (r"$\downarrow$", "at most")}
 
 

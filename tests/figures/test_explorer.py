@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError, SweepConfig, changed, fingerprint
+from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import directory, results
@@ -267,14 +267,7 @@ def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
         explore.explore(workdir, [3])
 
 
-def test_wrong_seeds_and_directories_are_one_line(tiny_run, tiny, tmp_path):
+def test_wrong_seeds_are_one_line(tiny_run):
     for seed in ("x", "-1"):
         with pytest.raises(ConfigError, match=f"--seeds={seed}: must be numbers"):
             call(explore, f"--workdir={tiny_run[0]}", f"--seeds={seed}")
-    directory.begin(tmp_path / "begun", tiny)
-    sweep = replace(tiny, sweep=SweepConfig({"task.support.low": (2, 3)}))
-    directory.begin(tmp_path / "swept", sweep)
-    for name, says in (("none", "there is no such directory"), ("begun", "not finished"),
-                       ("swept", "holds a sweep")):  # fmt: skip
-        with pytest.raises(RunError, match=says):
-            explore.explore(tmp_path / name)

@@ -4,18 +4,13 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.metrics import evaluation
-from compgen_jax.tasks import bump
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.bump import Bump, ImageConfig
+from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 
 N = 12
 TASK = Bump(grid=N, support=SupportConfig(region="donut", low=4, high=7)).make()
 CELLS = tasks.cells(TASK.factors)
-
-
-def draw(x, y, **kwargs):
-    return np.asarray(bump.bump(float(x), float(y), N, ImageConfig(**kwargs)))
 
 
 def test_region_means_are_means_over_their_points():

@@ -13,13 +13,24 @@ from compgen_jax.metrics.layers import GridLayer
 V = 6  # values of each of two factors
 CELLS = grids.indices((V, V))
 HELD_OUT = ((CELLS >= 2) & (CELLS <= 4)).all(axis=1)
-BORDER = np.zeros(V * V, bool)
+BORDER = CELLS[:, 1] == 4  # a row that crosses the hole
 STRIPES = np.concatenate([np.eye(V)[CELLS[:, 0]], np.eye(V)[CELLS[:, 1]]], axis=1)
 SHARED = (CELLS[:, None] == CELLS[None]).mean(axis=2)  # the binary kernel: the stripes' cosines
-# tangents of lengths 2 and 3 at 60 degrees; a hole of 10^2 or, for one value of x, 10^3 the volume
-LOG = HELD_OUT * (2.0 + (CELLS[:, 0] == 2))
+# tangents of lengths 2 and 3 at 60 degrees; a hole of 10^2 or, where x = y, 10^3 the volume, and
+# one row of seen cells of 10 times the others
+LOG = HELD_OUT * (2.0 + (CELLS[:, 0] == CELLS[:, 1])) + (CELLS[:, 1] == 0)
 TENSORS = 10 ** LOG[:, None, None] * np.array([[4.0, 3.0], [3.0, 9.0]])
 VOLUME = np.log10(np.sqrt(27.0))
+
+
+def held_out_beside_seen(cells):
+    """How much larger the log volume of held-out cells is; and over the spread within regions."""
+    ood, seen = LOG[HELD_OUT & cells], LOG[~HELD_OUT & cells]
+    ratio = ood.mean() - seen.mean()
+    return ratio, ratio / np.sqrt((ood.var() + seen.var()) / 2)
+
+
+(RATIO, EFFECT), (INNER_RATIO, INNER_EFFECT) = map(held_out_beside_seen, (BORDER | True, ~BORDER))
 
 
 def at(place, features, scale=1.0) -> dict:
@@ -70,8 +81,9 @@ KNOWN = {
         "cosine.cross_binary": 1, "cosine.cross_true": 1, "cosine.cross_partial": np.nan,
         "factorization.ratio_of_means": 1 - 3 / 13, "factorization.mean_of_ratios": 1 - 3 / 13,
         "factorization.cosine": 1 / 2,
-        "volume.log10_ratio": 7 / 3, "volume.inner_log10_ratio": 7 / 3, "volume.effect": 7,
-        "volume.inner_effect": 7, "volume.ood_spread": np.sqrt(2) / 3,
+        "volume.log10_ratio": RATIO, "volume.inner_log10_ratio": INNER_RATIO,
+        "volume.effect": EFFECT, "volume.inner_effect": INNER_EFFECT,
+        "volume.ood_spread": np.sqrt(2) / 3,
         "tuning.one_factor": 1, "tuning.interaction": 0, "tuning.product": 0, "tuning.bump": 0,
         "tuning.stripe": 1, "tuning.weighted_one_factor": 1, "tuning.weighted_product": 0,
         "tuning.active": 1, "curve.turning_ratio": np.nan,

@@ -8,17 +8,7 @@ import pytest
 from compgen_jax.papers.forced_rendering import controls, figure1, mechanism, remedies
 from compgen_jax.runs import results
 from compgen_jax.tasks import bump
-from tests.papers.decoders import (
-    CELLS,
-    SETTINGS,
-    N,
-    blank,
-    cell_results,
-    decoder,
-    draw,
-    judged,
-    run,
-)
+from tests.papers.decoders import CELLS, SETTINGS, blank, cell_results, decoder, draw, judged, run
 
 CLAIMS = *figure1.CLAIMS, *mechanism.CLAIMS, *remedies.CLAIMS, *controls.CLAIMS
 R2 = "inner_r2", "inner_shuffled_r2"
@@ -43,12 +33,13 @@ GATES = {
 def network(cells, metric=0.5, stripes=1.0, **others):
     """A run that answers all that claims on images ask."""
     second = cells.scores | {"rendered_second": cells.scores["rendered"]}
-    true = results.truths_at(SETTINGS.make(), bump.stripe_points(N))
-    drawn = np.concatenate([stripes * true, np.zeros((1, N, N))])
+    true = results.truths_at(SETTINGS.make(), bump.stripe_points(SETTINGS.grid))
+    drawn = np.concatenate([stripes * true, np.zeros_like(true[:1])])
     support = SimpleNamespace(samples=9)
     return run(
         cells._replace(scores=second), outputs=dict.fromkeys(METRICS, metric),
-        config=SimpleNamespace(task=SimpleNamespace(grid=N, make=SETTINGS.make, support=support)),
+        config=SimpleNamespace(task=SimpleNamespace(
+            grid=SETTINGS.grid, make=SETTINGS.make, support=support)),
         predict=lambda points: np.stack([drawn] * 3), **others,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ import pytest
 from scipy import ndimage
 
 from compgen_jax.papers.forced_rendering import signals
-from tests.metrics.test_evaluation import CELLS, N, draw
+from tests.papers.decoders import CELLS, N, draw
 
 find_peaks = jax.jit(signals.find_peaks, static_argnames="share")
 

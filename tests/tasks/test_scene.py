@@ -13,7 +13,7 @@ from compgen_jax.tasks import marginals
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.scene import Scene, SceneTask
-from compgen_jax.tasks.task import Factor, cells
+from compgen_jax.tasks.task import Factor
 from tests.tasks.test_encodings import FACTORS, of_factors
 
 
@@ -158,42 +158,29 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
         np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], rtol=1e-4)
 
 
-SMALL = (
-    Factor("shape", np.array([1.0, 2.0]), real=False),
-    Factor("x", np.arange(4.0)),
-    Factor("y", np.arange(3.0)),
-)
-
-
-def picture(point):
-    shape, x, y = point
-    column = jnp.exp(-jnp.square(jnp.arange(5.0) - x) / shape)
-    return 0.5 * (jnp.arange(4.0) == y)[:, None] * column[None, :]
-
-
-CELLS, PLACES = cells(SMALL), grids.indices((2, 4, 3))
-PICTURES = np.asarray(jax.vmap(picture)(jnp.asarray(CELLS)), np.float64)
-# without x = 3 of shape 2, and without y = 2 at all
-SHOWN = ~((PLACES[:, 0] == 1) & (PLACES[:, 1] == 3)) & (PLACES[:, 2] != 2)
+CELLS, PLACES = tasks.cells(FACTORS), grids.indices((2, 6, 4))
+PICTURES = np.asarray(jax.vmap(blob)(jnp.asarray(CELLS)), np.float64)
+# without x = 3 of the second shape, and without the last angle at all
+SHOWN = ~((PLACES[:, 0] == 1) & (PLACES[:, 1] == 3)) & (PLACES[:, 2] != 3)
 
 
 @pytest.mark.parametrize(("kind", "of"), [("mean", np.mean), ("union", np.max)])
 def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of):
-    found, exist = marginals.images(kind, picture, SMALL, SHOWN)
-    rows = marginals.points(SMALL)
-    assert found.shape == (9, 4, 5) and rows.shape == (9, 3)
-    np.testing.assert_array_equal(exist, [True] * 8 + [False])  # y = 2 is never shown
+    found, exist = marginals.images(kind, blob, FACTORS, SHOWN)
+    rows = marginals.points(FACTORS)
+    assert found.shape == (12, 6, 6) and rows.shape == (12, 3)
+    np.testing.assert_array_equal(exist, [True] * 11 + [False])  # the last angle is never shown
     for row, image, there in zip(rows, found, exist, strict=True):
         (column,) = np.flatnonzero(~np.isnan(row))
         same = SHOWN & (CELLS[:, column] == row[column])
-        wanted = of(PICTURES[same], axis=0) if there else np.zeros((4, 5))
+        wanted = of(PICTURES[same], axis=0) if there else np.zeros((6, 6))
         np.testing.assert_allclose(image, wanted, atol=1e-6)
 
 
 def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
-    found, exist = marginals.images("slice", picture, SMALL, SHOWN)
+    found, exist = marginals.images("slice", blob, FACTORS, SHOWN)
     of_cells = [np.flatnonzero([np.allclose(image, one) for one in PICTURES]) for image in found]
-    assert not exist[-1] and exist.sum() >= 6
+    assert not exist[-1] and exist.sum() >= 9
     for image, indices, there in zip(found, of_cells, exist, strict=True):
         assert there == bool(image.any())
         assert not there or (len(indices) == 1 and SHOWN[indices[0]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.papers.scale import constructions
-from compgen_jax.tasks import modules as of_modules
+from compgen_jax.tasks.modules import Modules
 
 
 def loop(teacher, z_M, x_I):
@@ -59,6 +59,7 @@ def test_weights_biases_and_readout_follow_their_laws():
     assert float(teacher.weights.mean()) == pytest.approx(0, abs=0.01)
     assert float(teacher.weights.var()) == pytest.approx(3**0.5 / 16, rel=0.02)
     assert float(teacher.readout.var()) == pytest.approx(3**0.5 / 32, rel=0.15)
+    assert constructions.SCALE == Modules().scale  # as of the tasks' teacher
     largest = constructions.largest_entry(16)
     assert 0.97 * largest < np.abs(teacher.weights).max() <= largest
     assert 0 <= float(teacher.biases.min()) < 0.01 and 0.49 < float(teacher.biases.max()) < 0.5
@@ -150,15 +151,3 @@ def test_errors_are_pooled():
     assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
     assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
     assert found["r2"] == pytest.approx(1 - square.mean() / true.var(axis=0).mean(), abs=1e-5)
-
-
-def test_the_teacher_is_the_tasks():
-    settings = of_modules.Modules(modules=6, inputs=40, hidden=30, outputs=20)
-    teacher = of_modules.draw_teacher(settings)
-    rng = np.random.default_rng(0)
-    latent = np.where(rng.random(6) < 0.5, rng.uniform(0.5, 1, 6), 0).astype(np.float32)
-    inputs = rng.uniform(-1, 1, (8, 40)).astype(np.float32)
-    answers = jax.jit(jax.vmap(lambda x: constructions.respond(teacher, latent, x)))(inputs)
-    expected = jax.jit(partial(of_modules.respond, teacher))(latent, inputs)
-    np.testing.assert_allclose(answers, expected, rtol=1e-4, atol=1e-5)
-    assert settings.scale == constructions.SCALE
