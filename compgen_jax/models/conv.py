@@ -53,27 +53,23 @@ class RenderCode(nn.Module):
         return jnp.broadcast_to(image, (*code.shape[:-1], self.side, self.side, self.features))
 
 
-def rendered(
-    module, code, beside=(), within=lambda x: x, located=lambda x: x,
-    broadcast=False, mixes=True, doublings=2,
-):  # fmt: skip
+def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x):
     """A code (..., E) -> image (..., N, N) and the layers before it, by layers of the calling
-    module: those of `ConvDecoder`, of its `grid`, `width`, `depth`, `initial_weights` and
-    `lowering`.
+    module: those of `ConvDecoder`, of its `grid`, `settings` and `lowering`.
 
     `beside` (a list) has maps that stand beside the input of the first hidden layers, the first
     layer's last. `within` is applied to every layer and to the image, `located` to the input of
-    every transposed convolution. `broadcast` is that of `RenderCode`, the others of `ConvDecoder`.
+    every transposed convolution.
     """
-    how = module.initial_weights, module.lowering
-    first = module.width, module.grid // 2**doublings, module.initial_weights, broadcast
-    x = RenderCode(*first, name="render")(code)
-    x = within(nn.relu(x) if mixes else x)
-    layers = [x]
-    for index in range(1, module.depth + 1):
+    settings, weights = module.settings, module.settings.initial_weights
+    width, side = settings.width, module.grid // 2**settings.doublings
+    x = RenderCode(width, side, weights, settings.broadcast, name="render")(code)
+    x = within(nn.relu(x) if settings.mixes else x)
+    layers, how = [x], (weights, module.lowering)
+    for index in range(1, settings.depth + 1):
         x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
-        kernel_size, stride = (4, 2) if index <= doublings else (3, 1)
-        hidden = ConvTranspose(module.width, kernel_size, stride, *how, name=f"hidden_{index}")
+        kernel_size, stride = (4, 2) if index <= settings.doublings else (3, 1)
+        hidden = ConvTranspose(width, kernel_size, stride, *how, name=f"hidden_{index}")
         x = within(nn.relu(hidden(located(x))))
         layers.append(x)
     return within(ConvTranspose(1, 3, 1, *how, name="image")(located(x)))[..., 0], layers
@@ -112,9 +108,7 @@ class Conv(Model):
     pads: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
-        grid = twice_doubled_side(shapes, self.name)
-        how = self.initial_weights, shapes.lowering, self.coordinates, self.broadcast
-        return ConvDecoder(grid, self.width, self.depth, *how, self.mixes, self.doublings)
+        return ConvDecoder(twice_doubled_side(shapes, self.name), self, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
         """Pads the parameters of a `ConvDecoder` to a larger grid, whose shapes `like` has.
@@ -145,24 +139,15 @@ class ConvDecoder(nn.Module):
     parameters are padded (`Conv.pad_params`): every layer and the image are zero beyond the grid.
 
     Attributes:
-      grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
-      initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
-      coordinates: whether every transposed convolution also reads two channels with the x and the y
-        of each pixel, from -1 to 1 (Liu et al. 2018, "CoordConv"). They are not recorded.
-      broadcast: whether the first layer has one set of weights for all pixels.
-      mixes: whether the first layer ends in a ReLU.
-      doublings: how many layers double the side, 0 to 2; the first renders N / 2^doublings.
+      grid: N, divisible by 4.  lowering: see `models.convolution`.
+      settings: `width`, channels C; `depth`; `initial_weights`; `broadcast`; `mixes`; `coordinates`
+        (Liu et al. 2018, "CoordConv"), which are not recorded; `doublings`, how many layers double
+        the side, 0 to 2: the first renders N / 2^doublings.
     """
 
     grid: int
-    width: int
-    depth: int
-    initial_weights: str = "torch"
+    settings: Conv
     lowering: str = "lax"
-    coordinates: bool = False
-    broadcast: bool = False
-    mixes: bool = True
-    doublings: int = 2
 
     batched: ClassVar[bool] = True
 
@@ -174,13 +159,12 @@ class ConvDecoder(nn.Module):
             return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
         def located(x):
-            if not self.coordinates:
+            if not self.settings.coordinates:
                 return x
             side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
             return within(_with_coordinates(x, side))
 
-        how = {name: getattr(self, name) for name in ("broadcast", "mixes", "doublings")}
-        image, layers = rendered(self, code, within=within, located=located, **how)
+        image, layers = rendered(self, code, within=within, located=located)
         return image, name_layers([code, *layers])
 
 

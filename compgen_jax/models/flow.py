@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.conv import rendered, twice_doubled_side
+from compgen_jax.models.conv import Conv, rendered, twice_doubled_side
 from compgen_jax.models.encoder import HalvingConv
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import number, require
@@ -67,7 +67,8 @@ class FlowDecoder(nn.Module):
         the image said at a random time of the path to `target` (B, N, N); else a sample, and the
         activations are those of its first step."""
         lead, shape, how = code.shape[:-1], (self.grid, self.grid), self.settings
-        said = Denoiser(self.grid, how.width, how.depth, self.lowering, name="denoiser")
+        decoder = Conv(how.depth, how.width)
+        said = Denoiser(self.grid, decoder, self.lowering, name="denoiser")
         start = self.variable("noise", "start", lambda: self._normal("params", shape)).value
         if target is not None:
             time = jax.random.uniform(self.make_rng("dropout"), lead)
@@ -98,16 +99,15 @@ class Denoiser(nn.Module):
     """
 
     grid: int
-    width: int
-    depth: int
+    settings: Conv
     lowering: str = "lax"
-    initial_weights: ClassVar[str] = "torch"
 
     @nn.compact
     def __call__(self, noisy, time, code):
         """(..., N, N), (...) and (..., E) -> (..., N, N) and the activations by layer name."""
         beside = [noisy[..., None]]
-        for index, features in enumerate((-(-self.width // 2), self.width), start=1):
+        width = self.settings.width
+        for index, features in enumerate((-(-width // 2), width), start=1):
             conv = HalvingConv(features, "torch", name=f"noisy_{index}")
             beside.append(nn.relu(conv(beside[-1])))
         frequencies = jnp.arange(TIMES, dtype=jnp.float32).reshape((1,) * time.ndim + (-1,))

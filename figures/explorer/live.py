@@ -110,16 +110,16 @@ def _prelu(parameters) -> dict:
 
 
 def _conv(module: ConvDecoder, variables):
-    if module.coordinates or module.broadcast:
+    params, relu, how = variables["params"], {"op": "relu"}, module.settings
+    if how.coordinates or how.broadcast:
         return None
-    params, relu = variables["params"], {"op": "relu"}
     # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
     kernel = params["render"]["kernel"][::-1, ::-1]
     side, _, length, width = kernel.shape
     kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
     render = _dense({"kernel": kernel, "bias": params["render"]["bias"]})
-    hidden = (params[f"hidden_{k}"] for k in range(1, module.depth + 1))
-    layers = [[render, _reshape(side, side, width), *([relu] if module.mixes else [])],
+    hidden = (params[f"hidden_{k}"] for k in range(1, how.depth + 1))
+    layers = [[render, _reshape(side, side, width), *([relu] if how.mixes else [])],
               *([_conv_transpose(each), relu] for each in hidden)]  # fmt: skip
     return layers, [_conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 
