@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -22,6 +23,15 @@ def interrupted_after_a_save(after=lambda workdir, step: True):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(directory, "save", save_and_stop)
         yield
+
+
+def wait_until(reached, process):
+    """Waits, two minutes at most, while a process runs."""
+    deadline = time.monotonic() + 120
+    while not reached():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def interrupt(process):

@@ -140,24 +140,22 @@ def partial_correlation(a_P, b_P, control_P) -> float:
     return correlation(*residuals.T)
 
 
-def kernel_regression(
-    factors_BxF, outputs_BxD, new_factors_QxF, lengths=LENGTHS, isotropic=False, ridge=KERNEL_RIDGE
-) -> tuple:
+def kernel_regression(factors_BxF, outputs_BxD, new_factors_QxF, isotropic=False) -> tuple:
     """Outputs at new points by Gaussian kernel ridge regression on the factors (A.4): the chosen
     length of each factor, in its units, and the prediction (Q, D).
 
-    Length scales come from `lengths`, of each factor apart or, `isotropic`, equal: the choice of
+    Length scales come from `LENGTHS`, of each factor apart or, `isotropic`, equal: the choice of
     least leave-one-out error on the fitted points is kept (`baselines.kernel_ridge`), for a (B, B)
-    inverse for each of the len(lengths)^F choices. No other point has a say, unlike in the authors'
+    inverse for each of the len(LENGTHS)^F choices. No other point has a say, unlike in the authors'
     script. The choices include the isotropic ones, so only errors at new points compare the two
     families. Away from all data the prediction is 0, a blank signal. Give every cell once: the
     ridge keeps copies solvable, but a copy gives its twin away and favours short scales.
     """
     count = np.shape(factors_BxF)[1]
-    equal = [(length,) * count for length in lengths]
+    equal = [(length,) * count for length in LENGTHS]
     fits = (
-        (chosen, *kernel_ridge(gaussian(factors_BxF, chosen), outputs_BxD, ridge))
-        for chosen in (equal if isotropic else product(lengths, repeat=count))
+        (chosen, *kernel_ridge(gaussian(factors_BxF, chosen), outputs_BxD, KERNEL_RIDGE))
+        for chosen in (equal if isotropic else product(LENGTHS, repeat=count))
     )
     chosen, _, inverse, _ = min(fits, key=lambda fit: fit[1])
     weights_QxB = gaussian(factors_BxF, chosen, others_QxF=new_factors_QxF) @ inverse

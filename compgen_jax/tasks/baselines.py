@@ -17,6 +17,7 @@ import numpy as np
 from compgen_jax import grids
 
 SWEEPS = 50  # on bumps, within 1% of the amplitude of what 500 give
+NOISE = 0.01  # of rank-one completion: the share of the largest signal that counts as none
 PAIRS_AT_ONCE = 2**23  # of held-out and ID cells: bounds memory
 
 # kernel regressions from codes
@@ -287,22 +288,19 @@ def _line_weights(cells_QxF, seen_SxF, tables):
     return weights_QxS, lines_Q
 
 
-def rank_one(asked: Asked, noise: float = 0.01):
+def rank_one(asked: Asked):
     """Each entry's values over the grid completed as a product a(x) b(y) ... of one function for
     each factor.
 
     Alternating least squares on the ID cells, each entry (a pixel) for itself, from the lines of
-    cells through one with signal. `noise`, as a share of the largest ID signal, counts as none: a
+    cells through one with signal. `NOISE`, as a share of the largest ID signal, counts as none: a
     pixel never above it is 0 (see `lit_pixels`), and so, by a ridge, is nearly a value of a factor
     where the product of the others is below it in every ID cell. That decides the outcome, since
     true bumps have rank one (Eq 13 to 16): at 1e-9 exact targets are completed over the whole donut
-    10 to 18 of N = 28, from tails that no decoder could learn. ValueError unless `noise` is above
-    0.
+    10 to 18 of N = 28, from tails that no decoder could learn.
     """
-    if not noise > 0:
-        raise ValueError(f"noise must be above 0, not {noise}")
     flat_BxP = asked.truths.reshape(len(asked.truths), -1)
-    lit = lit_pixels(flat_BxP[~asked.held_out], noise)
+    lit = lit_pixels(flat_BxP[~asked.held_out], NOISE)
     completed_BxP = np.zeros(flat_BxP.shape)
     if not lit.any():
         return completed_BxP.reshape(asked.truths.shape)
@@ -316,7 +314,7 @@ def rank_one(asked: Asked, noise: float = 0.01):
             shape = rows_PxR.shape[1], seen.shape[axis]
             values_PxRxV = np.moveaxis(values_PxG, axis + 1, -1).reshape(-1, *shape)
             seen_RxV = np.moveaxis(seen, axis, -1).reshape(shape)
-            functions[axis] = _fit(values_PxRxV, rows_PxR, seen_RxV, noise)
+            functions[axis] = _fit(values_PxRxV, rows_PxR, seen_RxV)
     functions[1:] = [function / _norm(function) for function in functions[1:]]
     completed_BxP[:, lit] = grids.products(functions, len(values_PxG)).T
     return completed_BxP.reshape(asked.truths.shape)
@@ -334,10 +332,10 @@ def _lines_with_signal(values_PxG):
     return grids.lines_through(values_PxG, places)
 
 
-def _fit(values_PxNxM, rows_PxN, seen_NxM, noise):
-    """Least-squares columns (P, M) given the rows, of norm 1, with a ridge of noise^2."""
+def _fit(values_PxNxM, rows_PxN, seen_NxM):
+    """Least-squares columns (P, M) given the rows, of norm 1, with a ridge of `NOISE`^2."""
     rows = rows_PxN / _norm(rows_PxN)
-    return np.einsum("pnm,pn->pm", values_PxNxM, rows) / (rows**2 @ seen_NxM + noise**2)
+    return np.einsum("pnm,pn->pm", values_PxNxM, rows) / (rows**2 @ seen_NxM + NOISE**2)
 
 
 def _norm(vectors_PxN):

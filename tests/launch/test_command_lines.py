@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +20,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.training import checkpoints
 from launch import analyze, train
 from tests.command import call, refused
-from tests.interrupts import interrupt
+from tests.interrupts import interrupt, wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 SMALL = {
@@ -189,12 +188,9 @@ def start(module, *arguments):
 
 def wait_for_checkpoint(process, workdir, after=0):
     """Waits for a finished checkpoint of a step beyond `after`; returns its step."""
-    deadline = time.monotonic() + 120
-    while (checkpoints.latest_step(workdir / "checkpoints") or 0) <= after:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return checkpoints.latest_step(workdir / "checkpoints")
+    latest_step = lambda: checkpoints.latest_step(workdir / "checkpoints") or 0
+    wait_until(lambda: latest_step() > after, process)
+    return latest_step()
 
 
 def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_path):

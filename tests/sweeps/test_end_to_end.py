@@ -5,7 +5,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+
+from tests.interrupts import wait_until
 
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
@@ -42,14 +43,6 @@ def pair(workdir, *arguments):
     return [start(workdir, *shared, f"--process_id={index}") for index in (0, 1)]
 
 
-def wait_for_rows(process, workdir, count):
-    deadline, path = time.monotonic() + 120, workdir / "trials.csv"
-    while not path.exists() or len(path.read_text().splitlines()) <= count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def written(workdir):
     return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
 
@@ -59,19 +52,20 @@ def test_two_processes_complete_what_two_began_of_which_one_was_killed(tmp_path)
     undisturbed process."""
     workdir = tmp_path / "run"
     first, second = pair(workdir, SLOWLY)
-    wait_for_rows(first, workdir, 1)
+    path = workdir / "trials.csv"
+    wait_until(lambda: path.exists() and len(path.read_text().splitlines()) > 1, first)
     second.send_signal(signal.SIGKILL)
     second.communicate()
     code, _, errors = finish(first)
     assert code == 1 and "lost; the same command completes the table" in errors, errors
-    kept = (workdir / "trials.csv").read_text().splitlines()
+    kept = path.read_text().splitlines()
     assert 1 < len(kept) < 1 + TRIALS and not (workdir / "summary.json").exists()
     (code, output, errors), (other_code, other_output, _) = map(finish, pair(workdir))
     assert code == other_code == 0, errors
     assert f"{TRIALS} trials" in output and "trials" not in other_output
     assert "of 4 places for trials idle in a program's last round" in errors
     assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
-    assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
+    assert set(kept) < set(path.read_text().splitlines())
     code, output, errors = finish(start(tmp_path / "whole"))
     assert code == 0 and f"{TRIALS} trials, of which 0 failed" in output, errors
     assert written(workdir) == written(tmp_path / "whole")

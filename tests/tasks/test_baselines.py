@@ -9,17 +9,24 @@ import numpy as np
 import pytest
 
 from compgen_jax.tasks import baselines
+from compgen_jax.tasks.baselines import best_constant
+from compgen_jax.tasks.inverse import mean_answer
 
 
-@pytest.mark.parametrize("shape", [(), (2, 4)])
-def test_the_best_constant_is_the_mean_truth_of_its_region(shape):
+@pytest.mark.parametrize(
+    ("predict", "shape", "axis"),
+    [(best_constant, (), 0), (best_constant, (2, 4), None), (mean_answer, (4,), 0)],
+)
+def test_constants_are_mean_truths_of_their_regions(predict, shape, axis):
+    """One number for all entries, or one for each."""
     truths = np.random.default_rng(1).normal(size=(7, *shape)).astype(np.float32)
     held_out = np.array([False, True, False, True, False, False, True])
-    asked = baselines.Asked(None, None, jnp.asarray(truths), None, held_out)
-    found = baselines.BASELINES["best_constant"](asked)
-    assert found.shape == truths.shape
-    for region in (held_out, ~held_out):
-        np.testing.assert_allclose(found[region], truths[region].mean(), rtol=1e-5, atol=1e-6)
+    for hidden in (held_out, held_out & False):
+        found = predict(baselines.Asked(None, None, jnp.asarray(truths), None, hidden))
+        assert found.shape == truths.shape
+        for region in filter(np.any, (hidden, ~hidden)):
+            expected = np.broadcast_to(truths[region].mean(axis=axis), found[region].shape)
+            np.testing.assert_allclose(found[region], expected, rtol=1e-5, atol=1e-6)
 
 
 # --- the interpolator ---------------------------------------------------------------------------
@@ -143,10 +150,10 @@ def test_the_tangent_kernel_is_that_of_a_wide_random_network():
 # --- on a grid ---------------------------------------------------------------------------------
 
 
-def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
+def ood_of(predict, truths_Bx, held_out_B, sizes, **geometry):
     """(Q, ...) what a predictor of a grid says of the held-out cells."""
     asked = baselines.asked_on_grid(truths_Bx, held_out_B, sizes, **geometry)
-    predicted = predict(asked) if noise is None else predict(asked, noise)
+    predicted = predict(asked)
     assert predicted.shape == asked.truths.shape
     return predicted[np.asarray(held_out_B)]
 
@@ -222,10 +229,11 @@ def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
         np.testing.assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
 
 
-def test_products_of_three_functions_are_completed():
+def test_products_of_three_functions_are_completed(monkeypatch):
+    monkeypatch.setattr(baselines, "NOISE", 1e-6)
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=(size, 4)) for size in SIZES)
     targets = np.einsum("ap,bp,cp->cbap", a, b, c).reshape(60, 2, 2)
     held_out = hole_of_three()
-    found = ood_of(baselines.rank_one, targets, held_out, SIZES, noise=1e-6)
+    found = ood_of(baselines.rank_one, targets, held_out, SIZES)
     np.testing.assert_allclose(found, targets[held_out], atol=1e-5)

@@ -72,19 +72,6 @@ def test_a_code_equals_its_definition(fields):
     assert lengths == tuple(len(by_hand(1, config, count)) for count in (12, 5))
 
 
-def test_the_derivative_of_a_bump_code_has_its_closed_form():
-    """g_xx = sum_i ((i - x) / sigma^2)^2 g_i(x)^2; each part depends on its own factor alone."""
-    point, sigma = np.float32([5.3, 7.9]), 1.2
-    code = lambda point: encodings.encode([(c, N) for c in point], CodeConfig(sigma=sigma))
-    jacobian = np.asarray(jax.jit(jax.jacfwd(code))(point))
-    assert not jacobian[:N, 1].any() and not jacobian[N:, 0].any()
-    for x, tangent in zip(point, (jacobian[:N, 0], jacobian[N:, 1]), strict=True):
-        expected = sum(
-            ((i - x) / sigma**2) ** 2 * math.exp(-((i - x) ** 2) / sigma**2) for i in range(N)
-        )
-        assert np.sum(tangent**2) == pytest.approx(expected, rel=1e-5)
-
-
 # --- of any factors --------------------------------------------------------------------------
 
 

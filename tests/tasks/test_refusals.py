@@ -118,7 +118,6 @@ def grid(*asked):
         (lambda: grid(CELLS[:-1], HOLE), r"truths must be \(16, ...\)"),
         (lambda: grid(np.nan * CELLS, HOLE), "truths: NaN"),
         (lambda: baselines.line_mean(grid(CELLS, LINE.ravel())), r"cells \[\[2, 1\]\] differ"),
-        (lambda: baselines.rank_one(grid(CELLS, HOLE), 0), "noise must be above 0"),
         (lambda: baselines.interpolate(CODES, CODES[:, 0], np.zeros((4, 1))), "codes must be"),
         (lambda: marginals.images("mean", jnp.sum, FACTORS, HOLE & False), "a cell that is shown"),
         (lambda: module_codes.of_latent(LatentCodeConfig("fewshot"), 7), "no function of its lat"),
