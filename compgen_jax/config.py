@@ -202,6 +202,18 @@ def identity(config: Config) -> dict:
     }
 
 
+def differences(a: Config, b: Config) -> dict:
+    """{field: (its value in `a`, in `b`)} where these differ, but for the name, execution and
+    `training.keep`; None in a family that lacks the field."""
+    of_a, of_b = (flat(to_dict(config), "") for config in (a, b))
+    return {
+        name[1:]: (of_a.get(name), of_b.get(name))
+        for name in of_a | of_b
+        if of_a.get(name) != of_b.get(name)
+        and not name.startswith((".execution.", ".name", ".training.keep"))
+    }
+
+
 def fingerprint(config: Config) -> str:
     """Eight hex digits of the identity: configs that share them train alike."""
     text = json.dumps(identity(config), sort_keys=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from absl import flags
 
-from compgen_jax import cli, settings
+from compgen_jax import cli
 from compgen_jax.claims import LEAST_CELLS, of_share
-from compgen_jax.config import Config, ConfigError, to_dict
+from compgen_jax.config import ConfigError, differences
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
@@ -42,7 +42,9 @@ def main():
         raise ConfigError(f"the runs have no seed in common: {of_each}")
     shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
     scores = compare(*(run.summary for run in runs), seeds, task, shares)
-    differs = differences(*(run.config for run in runs))
+    fields = differences(*(run.config for run in runs)).items()
+    shown = lambda value: text.UNKNOWN if value is None else value
+    differs = [f"{name} {shown(of_a)} | {shown(of_b)}" for name, (of_a, of_b) in fields]
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")
     print("their configs differ in: " + (", ".join(differs) or "nothing"))
@@ -72,18 +74,6 @@ def _check_same_task(a: Run, b: Run):
         alike = first.shape == second.shape
         if not (alike and np.allclose(first, second, atol=1e-6, equal_nan=True)):
             raise ConfigError(f"{of_different}: {what}")
-
-
-def differences(a: Config, b: Config) -> list[str]:
-    """'model.depth 4 | 2': the fields whose values differ, the name aside."""
-    of_a, of_b = (settings.flat(to_dict(config), "") for config in (a, b))
-    value = lambda fields, name: fields.get(name, text.UNKNOWN)
-    return [
-        f"{name[1:]} {value(of_a, name)} | {value(of_b, name)}"
-        for name in {**of_a, **of_b}
-        if value(of_a, name) != value(of_b, name)
-        and not name.startswith((".execution.", ".name", ".training.keep"))
-    ]
 
 
 def default_out(a: Path, b: Path) -> str:

@@ -42,8 +42,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import stdtrit
 
-from compgen_jax import grids, settings
-from compgen_jax.config import to_dict
+from compgen_jax import grids
+from compgen_jax.config import differences
 from compgen_jax.metrics import geometry, superposition, tuning
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import predictions as given_predictions
@@ -420,24 +420,16 @@ def _in_python(run) -> str:
     is loaded where it lies or, if that is not below here, trained from the nearest preset."""
     place, path = _without_home(run.path), run.path
     is_below = not path.is_absolute() or path.is_relative_to(Path.cwd())
-    changed = {name: _changed(run.config, preset) for name, preset in PRESETS.items()}
+    changed = {}
+    for name, preset in PRESETS.items():
+        fields = differences(run.config, preset).items()
+        changed[name] = {field: own for field, (own, _) in fields if own is not None}
     nearest = min(changed, key=lambda name: (name != run.name, len(changed[name])))
     if nearest != run.name and (is_below or len(changed[nearest]) > MOST_CHANGED):
         return f"cg.load({place!r})"
     place = place if is_below else f"runs/{run.name}"
     overrides = f", {changed[nearest]}" if changed[nearest] else ""
     return f"cg.train({nearest!r}, {place!r}{overrides})"
-
-
-def _changed(config, preset) -> dict:
-    """The fields, and their values, in which a config differs from a preset, but for its name."""
-    own, theirs = (settings.flat(to_dict(one), "") for one in (config, preset))
-    return {
-        name[1:]: value
-        for name, value in own.items()
-        if value != theirs.get(name)
-        and not name.startswith((".name", ".execution.", ".training.keep"))
-    }
 
 
 def _without_home(path: Path) -> str:
