@@ -225,6 +225,36 @@ def _draw_composing(panels: dict, title: str, height: float):
     return picture
 
 
+APART = {
+    "pixels_shared_bump": "All pixels share one set of weights",
+    "pixels_apart_corner": "A corner has a set of its own",
+    "pixels_apart_middle": "The middle has a set of its own",
+    "pixels_own_bump": "Each pixel has a set of its own",
+}
+
+
+@figure("apart", runs=tuple(APART), scale="quick", by_default=False)
+def draw_apart(runs):
+    """Pixels that no shown bump covers are drawn only if they share weights with pixels that shown
+    bumps cover. The share of per-pixel networks that render each position, the square (red) being
+    held out. They differ in which pixels share the weights that read the code. (b, c) Two sets of
+    weights: one for the 6 x 6 pixels in the dashed frame, one for all others (K11.apart). In c these
+    are the pixels that no shown bump covers."""
+    picture = plotting.new_figure(plotting.WIDTH, 2.9)
+    for place, (name, words) in enumerate(APART.items()):
+        run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
+        image = plotting.show_share(axis, run.cells, "rendered")
+        x, y = run.cells.factors.T
+        for low, high in [run.config.model.apart] * bool(run.config.model.apart):
+            inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
+            plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
+        axis.set(ylabel="" if place else "y (pixels)")
+        plotting.panel(axis, "abcd"[place], words, wrap=21)
+    bar, label = plotting.axis_at(picture, 2.2, 0.42, 2.4, 0.09), "share of networks that render it"
+    picture.colorbar(image, cax=bar, orientation="horizontal", label=label)
+    return picture
+
+
 @figure("two_objects", runs=("two_objects",), by_default=False)
 def draw_two_objects(runs):
     """Where the first bump is held out it is not drawn, and the second, seen everywhere, still is.

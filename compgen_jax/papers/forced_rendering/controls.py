@@ -316,7 +316,7 @@ def wide_bumps_need_no_sharing(own):
 
 @claim(
     "K11.apart",
-    figure="readers",
+    figure="apart",
     cases=BUMP,
     runs={place: f"pixels_apart_{place}" for place in ("corner", "middle")},
 )

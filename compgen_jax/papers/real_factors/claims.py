@@ -297,6 +297,22 @@ def per_pixel_adds(net, plain):
     yield from _most_add(net, plain)
 
 
+@claim(
+    "F7.shape",
+    figure="sprites_remedies",
+    cases=[{"held_out": one} for one in ("range", "middle", "element")],
+    runs={"net": "sprites_pixelwise_{held_out}", "plain": "sprites_{held_out}"},
+)
+def per_pixel_adds_shapes(held_out, net, plain):
+    """A per-pixel decoder renders more so that shapes show than one that upsamples, in most seeds:
+    {held_out}."""
+    yield from _learnt(net, plain)
+    more = shapes_rendered(net) - shapes_rendered(plain).mean() > HELPS
+    yield most_seeds(more, f"seeds that render {HELPS:g} more so that shapes show")
+    yield note(SHOWN, shapes_rendered(net))
+    yield note(f"{SHOWN}, upsampled", shapes_rendered(plain))
+
+
 # --- F5: pairs of factors ----------------------------------------------------------------------
 
 

@@ -261,6 +261,8 @@ ON_RANGE = {
 for claim in ("F4", "F4.penalties"):
     ON_RANGE[claim] = ADDS, _remedied("nearest", without="main effects")
 ON_RANGE["F7"] = ADDS, _remedied("nearest")
+ADDS_SHAPES = letters(IMAGES, (*NEITHER, "half of the seeds"), R=("truth", *SOME[2:]))
+ON_RANGE["F7.shape"] = ADDS_SHAPES, _remedied("nearest")
 for claim in ("F3a", "F3a.predictors"):
     ON_RANGE[claim] = ADDS, _remedied("nearest")
     ON_RANGE[f"{claim}, beside one that renders 70%"] = ADDS_TO_MUCH, _remedied("composer 0.7")
