@@ -27,6 +27,7 @@ REMEDIES = {
     "sprites_mean_over_all": "means of held-out images too",
     "sprites_slice": "slices",
     "sprites_lowrank": "low rank",
+    "sprites_pixelwise_range": "per pixel",
     "sprites_lowrank_penalties": "low rank with penalties",
 }
 SPLITS = {  # what Montero et al. hold out

@@ -26,6 +26,7 @@ TRAINED = {
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
     **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn")
        for name in ("controls", "ladder", "drawings", "readers")},
+    "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
     "composer": dict.fromkeys(FIGURES["composer"].runs),
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
                                                             "encoders")},
