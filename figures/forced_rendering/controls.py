@@ -225,7 +225,7 @@ def _draw_composing(panels: dict, title: str, height: float):
     return picture
 
 
-APART = {
+SETS_OF_WEIGHTS = {
     "pixels_shared_bump": "All pixels share one set of weights",
     "pixels_apart_corner": "A corner has a set of its own",
     "pixels_apart_middle": "The middle has a set of its own",
@@ -233,7 +233,7 @@ APART = {
 }
 
 
-@figure("apart", runs=tuple(APART), scale="quick", by_default=False)
+@figure("apart", runs=tuple(SETS_OF_WEIGHTS), scale="quick", by_default=False)
 def draw_apart(runs):
     """Pixels that no shown bump covers are drawn only if they share weights with pixels that shown
     bumps cover. The share of per-pixel networks that render each position, the square (red) being
@@ -241,7 +241,7 @@ def draw_apart(runs):
     weights: one for the 6 x 6 pixels in the dashed frame, one for all others (K11.apart). In c these
     are the pixels that no shown bump covers."""
     picture = plotting.new_figure(plotting.WIDTH, 2.9)
-    for place, (name, words) in enumerate(APART.items()):
+    for place, (name, words) in enumerate(SETS_OF_WEIGHTS.items()):
         run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
         image = plotting.show_share(axis, run.cells, "rendered")
         x, y = run.cells.factors.T
