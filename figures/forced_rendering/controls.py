@@ -238,8 +238,8 @@ def draw_apart(runs):
     """Pixels that no shown bump covers are drawn only if they share weights with pixels that shown
     bumps cover. The share of per-pixel networks that render each position, the square (red) being
     held out. They differ in which pixels share the weights that read the code. (b, c) Two sets of
-    weights: one for the 6 x 6 pixels in the dashed frame, one for all others (K11.apart). In c these
-    are the pixels that no shown bump covers."""
+    weights: one for the 6 x 6 pixels in the dashed frame, one for all others (K11.apart). In c
+    these are the pixels that no shown bump covers."""
     picture = plotting.new_figure(plotting.WIDTH, 2.9)
     for place, (name, words) in enumerate(SETS_OF_WEIGHTS.items()):
         run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
@@ -248,7 +248,8 @@ def draw_apart(runs):
         for low, high in [run.config.model.apart] * bool(run.config.model.apart):
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
-        axis.set(ylabel="" if place else "y (pixels)")
+        if place:
+            axis.set(ylabel="", yticks=[])
         plotting.panel(axis, "abcd"[place], words, wrap=21)
     bar, label = plotting.axis_at(picture, 2.2, 0.42, 2.4, 0.09), "share of networks that render it"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=label)
