@@ -13,10 +13,12 @@ from . import tables
 
 HELD_OUT = {
     "sprites_range": "Held out, a range: squares on the right",
+    "sprites_pixelwise_range": "The same, drawn by a per-pixel network",
     "sprites_element": "Held out, an element: a corner of all factors",
-    "sprites_extrapolation": "",  # its share alone is shown
-    "sprites_random": "Held out at random, as many as of the range",
+    "sprites_random": "",  # its share alone is shown
+    "sprites_extrapolation": "",
 }
+SHORT = {"extrapolation": "extra-\npolation", "pixelwise_range": "range,\nper pixel"}
 SEEN = "Seen by the network of b"
 FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
@@ -44,15 +46,15 @@ SPLITS = {  # what Montero et al. hold out
 
 @figure("sprites", runs=(*HELD_OUT, "sprites_encoder"), by_default=False)
 def draw(finished):
-    """What decoders draw of held-out sprites, and whether it counts as rendered: at random it does,
-    on a range it mostly does not. They are given the true factors. (a) Seen combinations, (b to d)
-    held-out ones: what is asked (above), and what the median seed draws, with the squared
-    correlation of both. Grey frame: it counts as rendered, in place and size, nearest to the right
-    shape, and more like what is asked than like the nearest ID image; red frame: it does not. (e)
-    The share rendered of held-out combinations (filled), with the 95% interval and seeds, and of ID
-    ones (open); diamonds: what an interpolator of the codes renders of held-out ones. Shapes are
-    learnt from a median r² of .95 of ID images on. (f) The other direction: an encoder of the same
-    images, with the range held out, reads the factors."""
+    """What decoders draw of held-out sprites, and whether it counts as rendered: of a range less
+    than half by a decoder that upsamples, and more by a per-pixel one. They are given the true
+    factors. (a) Seen combinations, (b to d) held-out ones: what is asked (above), and what the
+    median seed draws, with the squared correlation of both. Grey frame: it counts as rendered, in
+    place and size, nearest to the right shape, and more like what is asked than like the nearest ID
+    image; red frame: it does not. (e) The share rendered of held-out combinations (filled), with
+    the 95% interval and seeds, and of ID ones (open); diamonds: what an interpolator of the codes
+    renders of held-out ones. Shapes are learnt from a median r² of .95 of ID images on. (f) The
+    other direction: an encoder of the same images, with the range held out, reads the factors."""
     drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.7), finished.get("sprites_encoder")
     bottom, height = (3.65, 1.5) if encoder else (1.0, 4.15)
     axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
@@ -67,7 +69,8 @@ def draw(finished):
         if run := finished.get(name_of_run):
             ood, bottom = title != SEEN, 5.7 - (place + 1) * 1.34
             plotting.panel(_asked_and_drawn(drawn, run, bottom, ood), "abcd"[place], title)
-    axis.set_xticks(range(len(shares)), [name.replace("extra", "extra-\n") for name in shares])
+    ticks = [SHORT.get(name, name) for name in shares]
+    axis.set_xticks(range(len(shares)), ticks)
     axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
     r2 = claims.id_r2(finished["sprites_range"])
     unlearnt = not isinstance(r2, dict) and r2.mean() < claims.LEARNT
