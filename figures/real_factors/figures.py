@@ -11,16 +11,20 @@ from .. import plotting
 from ..figure import figure
 from . import tables
 
-HELD_OUT = {
-    "sprites_range": "Held out, a range: squares on the right",
-    "sprites_pixelwise_range": "The same, drawn by a per-pixel network",
-    "sprites_element": "Held out, an element: a corner of all factors",
-    "sprites_random": "",  # its share alone is shown
-    "sprites_extrapolation": "",
+DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
+    ("sprites_pixelwise_range", False, "Seen by the network of c"),
+    ("sprites_range", True, "Held out, a range: squares on the right"),
+    ("sprites_pixelwise_range", True, "The same, drawn by a per-pixel network"),
+    ("sprites_pixelwise_element", True, "Held out, a corner of all factors, per pixel"),
+)
+KINDS = {"": "upsampled", "pixelwise_": "per pixel"}
+SHARES = {
+    f"sprites_{kind}{of}": f"{of},\n{words}"
+    for of in ("random", "element", "middle", "range", "extrapolation")
+    for kind, words in KINDS.items()
 }
-SHORT = {"extrapolation": "extra-\npolation", "pixelwise_range": "range,\nper pixel"}
-SEEN = "Seen by the network of b"
 FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
+RENDERED = {"marker": "|", "markersize": 9, "color": plotting.OOD_COLOR, "linestyle": ""}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
     "sprites_range": "none",
@@ -44,46 +48,45 @@ SPLITS = {  # what Montero et al. hold out
 }
 
 
-@figure("sprites", runs=(*HELD_OUT, "sprites_encoder"), by_default=False)
+@figure("sprites", runs=tuple(SHARES), by_default=False)
 def draw(finished):
-    """What decoders draw of held-out sprites, and whether it counts as rendered: of a range less
-    than half by a decoder that upsamples, and more by a per-pixel one. They are given the true
-    factors. (a) Seen combinations, (b to d) held-out ones: what is asked (above), and what the
-    median seed draws, with the squared correlation of both. Grey frame: it counts as rendered, in
-    place and size, nearest to the right shape, and more like what is asked than like the nearest ID
-    image; red frame: it does not. (e) The share rendered of held-out combinations (filled), with
-    the 95% interval and seeds, and of ID ones (open); diamonds: what an interpolator of the codes
-    renders of held-out ones. Shapes are learnt from a median r² of .95 of ID images on. (f) The
-    other direction: an encoder of the same images, with the range held out, reads the factors."""
-    drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.7), finished.get("sprites_encoder")
-    bottom, height = (3.65, 1.5) if encoder else (1.0, 4.15)
-    axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
-    name, mark = plotting.FROM_CODES["interpolator"]
-    for name_of_run in (one for one in HELD_OUT if one in finished):
-        run, place = finished[name_of_run], len(shares)
-        shares[name_of_run.removeprefix("sprites_")] = _show_shares(axis, place, run)
-        by_codes = claims.interpolated(run).mean()
-        axis.plot(place, by_codes, mark, color=plotting.GREY, markersize=4)
-    shown = {SEEN: "sprites_range"} | {title: one for one, title in HELD_OUT.items() if title}
-    for place, (title, name_of_run) in enumerate(shown.items()):
-        if run := finished.get(name_of_run):
-            ood, bottom = title != SEEN, 5.7 - (place + 1) * 1.34
-            plotting.panel(_asked_and_drawn(drawn, run, bottom, ood), "abcd"[place], title)
-    ticks = [SHORT.get(name, name) for name in shares]
-    axis.set_xticks(range(len(shares)), ticks)
-    axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
-    r2 = claims.id_r2(finished["sprites_range"])
-    unlearnt = not isinstance(r2, dict) and r2.mean() < claims.LEARNT
-    but = f", but shapes are not learnt: r² of ID images {r2.mean():.2f}" if unlearnt else ""
-    plotting.panel(axis, "e", f"Of a range, {shares['range']:.0%} is rendered{but}", wrap=44)
-    plotting.label_regions(axis)
-    plotting.label_mark(axis, f"{name}, OOD", mark, plotting.GREY)
-    axis.legend(loc="best", **plotting.LEGEND)
+    """What decoders draw of sprites that were held out: closely what was asked if it is held out at
+    random, and hardly ever if it is a range. They are given the true factors. (a) Seen
+    combinations, (b to d) held-out ones: what is asked (above), and what the median seed draws,
+    with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place and size,
+    nearest to the right shape, and more like what is asked than like the nearest ID image; red
+    frame: it does not. (e) By what is held out, the share that is rendered with an r² of .94
+    (circles, with the 95% interval and seeds), the share rendered (bars), and that of an
+    interpolator of the codes (diamonds)."""
+    drawn = plotting.new_figure(plotting.WIDTH, 5.7)
+    for place, (name, ood, title) in enumerate(DRAWN):
+        if run := finished.get(name):
+            above = _asked_and_drawn(drawn, run, 5.7 - (place + 1) * 1.34, ood)
+            plotting.panel(above, "abcd"[place], title)
+    axis = plotting.axis_at(drawn, 4.6, 0.9, 2.0, 4.35)
+    rows, (name, mark) = (
+        [one for one in SHARES if one in finished],
+        plotting.FROM_CODES["interpolator"],
+    )
+    for row, run in enumerate(finished[one] for one in rows):
+        style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
+        close = claims.shapes_rendered(run)
+        plotting.show_number(axis, -row, close, plotting.mean_share, **style)
+        axis.plot(claims.share(run).mean(), -row, **RENDERED)
+        axis.plot(claims.interpolated(run).mean(), -row, mark, color=plotting.GREY, markersize=4)
+    axis.set_yticks([-row for row in range(len(rows))], [SHARES[one] for one in rows])
+    axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
+    share = claims.share(finished["sprites_range"]).mean()
+    title = f"Of a range, {share:.0%} is rendered, and next to nothing matches closely"
+    plotting.panel(axis, "e", title, wrap=34)
+    plotting.label_mark(axis, "close match (r² of .94)", color=plotting.OOD_COLOR)
+    axis.plot([], [], label="rendered", **RENDERED)
+    plotting.label_seeds(axis)
+    plotting.label_mark(axis, f"rendered by {name}", mark, plotting.GREY)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, **plotting.LEGEND)
     for place, (color, words) in enumerate(FRAMES.items()):
         style = {"color": color, "fontsize": plotting.SMALL}
         drawn.text((0.4 + 1.5 * place) / plotting.WIDTH, 0.01, words, **style)
-    if encoder:
-        _accuracies(plotting.axis_at(drawn, 4.05, 0.75, 2.55, 1.5), encoder)
     return drawn
 
 
@@ -106,33 +109,6 @@ def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
     return axes[0]
 
 
-def _show_shares(axis, place, run, across: bool = False):
-    """The share of the held-out combinations that a run renders, with its interval, and of the ID
-    ones (square); returns the first's mean."""
-    shares, cells = claims.share(run), int(run.cells.held_out.sum())
-    bounded = lambda values: of_share(mean_with_interval(values), cells)
-    style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": across}
-    plotting.show_number(axis, place, shares, bounded, **style)
-    seen = float(claims.share(run, ood=False).mean())
-    style = {"color": plotting.ID_COLOR, "markerfacecolor": "white", "markersize": 4}
-    axis.plot(*((seen, place) if across else (place, seen)), "s", **style)
-    return float(shares.mean())
-
-
-def _accuracies(axis, run):
-    """The accuracy of each factor, and of all at once, by region."""
-    names = [factor.name for factor in run.task.factors]
-    scores = [*(f"{name}_accuracy" for name in names), "exact_accuracy"]
-    for place, score in enumerate(scores):
-        values, seen = (claims.share(run, score, ood) for ood in (True, False))
-        plotting.show_regions(axis, place, 0.15, values, seen)
-    short = [name.replace("orientation", "orien-\ntation") for name in names]
-    axis.set_xticks(range(len(scores)), [*short, "all"])
-    axis.set(ylabel="accuracy", ylim=(-0.04, 1.08))
-    title = f"An encoder reads all factors of {values.mean():.0%} of the range"
-    plotting.panel(axis, "f", title, wrap=44)
-
-
 @figure("sprites_remedies", runs=tuple(REMEDIES), scale="quick", by_default=False)
 def draw_remedies(finished):
     """What remedies add to the share of a range (squares on the right) that decoders of sprites
@@ -143,7 +119,13 @@ def draw_remedies(finished):
     drawn = plotting.new_figure(plotting.WIDTH, 0.9 + 0.3 * len(rows))
     axis = drawn.subplots()
     for place, name in enumerate(rows):
-        _show_shares(axis, place, finished[name], across=True)
+        shares, cells = claims.share(finished[name]), int(finished[name].cells.held_out.sum())
+        bounded = lambda values, cells=cells: of_share(mean_with_interval(values), cells)
+        style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
+        plotting.show_number(axis, place, shares, bounded, **style)
+        seen = float(claims.share(finished[name], ood=False).mean())
+        style = {"color": plotting.ID_COLOR, "markerfacecolor": "white", "markersize": 4}
+        axis.plot(seen, place, "s", **style)
     found = claims.predictors(finished["sprites_range"])
     best = max(found, key=lambda name: np.mean(found[name]))
     label = f"best trivial predictor: {best.replace('_', ' ')}"

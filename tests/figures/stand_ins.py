@@ -140,9 +140,8 @@ def of_sprites() -> dict:
 
 
 def hold_outs():
-    runs = dict.fromkeys(sprites.HELD_OUT, of_sprites()["truth"])
-    encoder = sprites_known.encoders()["no posX"]
-    return runs | {"sprites_range": of_sprites()["nearest"], "sprites_encoder": encoder}
+    runs = dict.fromkeys(sprites.SHARES, of_sprites()["truth"])
+    return runs | {"sprites_range": of_sprites()["nearest"]}
 
 
 def remedies():
