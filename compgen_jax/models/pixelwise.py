@@ -51,8 +51,8 @@ def check_width(width: int, name: str):
 class Pixelwise(Model):
     """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Three fields change one thing
     each: unless `shared`, every pixel reads the code by weights of its own; the pixels from row and
-    column `apart[0]` to `apart[1]` share weights of their own, and the rest share others; with a
-    `kernel` of 3, hidden layers also read the pixels beside (*pixelwise* is then wrong)."""
+    column `apart[0]` to `apart[1]` share other weights for this than the rest; with a `kernel` of
+    3, hidden layers also read the pixels beside (*pixelwise* is then wrong)."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
@@ -64,12 +64,15 @@ class Pixelwise(Model):
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
-        valid = len(self.apart) == 2 and all(type(edge) is int and edge >= 0 for edge in self.apart)
+        whole = all(type(edge) is int and edge >= 0 for edge in self.apart)
+        valid = whole and len(self.apart) == 2 and self.apart[0] <= self.apart[1] and self.shared
         hint = "must be empty, or the first and the last row of a block, with model.shared"
-        require(not self.apart or valid and self.shared, "model.apart", self.apart, hint)
+        require(not self.apart or valid, "model.apart", self.apart, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = model.image_side(shapes, self.name)
+        hint = f"must lie in an image of {grid} rows"
+        require(max(self.apart, default=0) < grid, "model.apart", self.apart, hint)
         # pixels that can be drawn without the others
         alone = self.shared and not self.apart and self.kernel == 1
         at_once = AT_ONCE if jax.default_backend() == "cpu" and alone else 0

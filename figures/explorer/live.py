@@ -154,7 +154,7 @@ def _low_rank(module: LowRankDecoder, variables):
 
 
 def _pixelwise(module: PixelwiseDecoder, variables):
-    if module.kernel > 1 or not module.shared:
+    if module.kernel > 1 or not module.shared or module.apart:
         return None
     params = variables["params"]
     axis = position_code(module.grid, module.width)[0, :, : module.width // 2]

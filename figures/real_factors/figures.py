@@ -70,15 +70,18 @@ def draw(finished):
     )
     for row, run in enumerate(finished[one] for one in rows):
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
-        close = claims.shapes_rendered(run)
-        plotting.show_number(axis, -row, close, plotting.mean_share, **style)
+        if "image_r2" in run.late.cells.scores:
+            close = claims.shapes_rendered(run)
+            plotting.show_number(axis, -row, close, plotting.mean_share, **style)
         axis.plot(claims.share(run).mean(), -row, **RENDERED)
         axis.plot(claims.interpolated(run).mean(), -row, mark, color=plotting.GREY, markersize=4)
     axis.set_yticks([-row for row in range(len(rows))], [SHARES[one] for one in rows])
     axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
-    share = claims.share(finished["sprites_range"]).mean()
-    title = f"Of a range, {share:.0%} is rendered, and next to nothing matches closely"
-    plotting.panel(axis, "e", title, wrap=34)
+    of = [claims.share(run).mean() for name, run in finished.items() if name.endswith("_range")]
+    shares = plotting.span(of)
+    plotting.panel(
+        axis, "e", f"Of a range, {shares} is rendered, and little of it closely", wrap=34
+    )
     plotting.label_mark(axis, "close match (r² of .94)", color=plotting.OOD_COLOR)
     axis.plot([], [], label="rendered", **RENDERED)
     plotting.label_seeds(axis)

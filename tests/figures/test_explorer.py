@@ -271,3 +271,5 @@ def test_wrong_seeds_are_one_line(tiny_run):
     for seed in ("x", "-1"):
         with pytest.raises(ConfigError, match=f"--seeds={seed}: must be numbers"):
             call(explore, f"--workdir={tiny_run[0]}", f"--seeds={seed}")
+    with pytest.raises(RunError, match="there is no such directory"):
+        explore.explore(tiny_run[0] / "none")

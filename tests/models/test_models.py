@@ -176,6 +176,7 @@ WRONG = [
       for each in OF_IMAGES],
     *[(each, Shapes(VECTOR, struct(8, 8, 3)), "draws one image, not ShapeDtype")
       for each in OF_GREY_IMAGES],
+    (Pixelwise(apart=(3, 8)), of_image(20, 8), "must lie in an image of 8 rows"),
     *[(each, of_image(20, 10), "must be divisible by 4, not 10") for each in (Conv(),
       ConvBatchNorm(), Flow())],
     *[(each, of_image(16, 8)._replace(parts=(8, 7)), PARTS) for each in OF_FACTORS],
@@ -200,7 +201,7 @@ def test_shapes_that_do_not_fit_are_refused_in_one_line():
 
 
 REFUSED = [
-    (Pixelwise(apart=(3,)), r"config\.model\.apart=\(3,\): must be empty, or the first and"),
+    (Pixelwise(apart=(3, 2)), r"config\.model\.apart=\(3, 2\): must be empty, or the first and"),
     (Pixelwise(width=18), r"config\.model\.width=18: must be divisible by 4"),
     (Transformer(width=8, heads=3), r"config\.model\.width=8: must be a multiple of .*heads=3"),
     (ConvBatchNorm(width=7), r"config\.model\.width=7: must be even for"),

@@ -296,7 +296,7 @@ def doubled_images_do_not(code, shared, own):
 
 @claim(
     "K11.besides",
-    figure="readers",
+    figure="overview",
     cases=[{"besides": besides} for besides in ("as_many_parameters", "two_objects")],
     runs={weights: f"pixels_{weights}_{{besides}}" for weights in ("shared", "own")},
 )
@@ -306,7 +306,7 @@ def sharing_besides(besides, shared, own):
     yield from shared_weights_compose.function(None, None, shared, own)
 
 
-@claim("K11.wide", figure="readers", cases=BUMP, runs={"own": "pixels_own_wide"})
+@claim("K11.wide", figure="overview", cases=BUMP, runs={"own": "pixels_own_wide"})
 def wide_bumps_need_no_sharing(own):
     """With bumps so wide that they light every pixel, a per-pixel network composes the square by
     weights of each pixel's own."""
@@ -321,8 +321,8 @@ def wide_bumps_need_no_sharing(own):
     runs={place: f"pixels_apart_{place}" for place in ("corner", "middle")},
 )
 def uncovered_pixels_learn_from_others(corner, middle):
-    """If the pixels that no shown bump covers share weights with each other alone, bumps there are
-    not rendered; if as many pixels in a corner do, they are."""
+    """If the pixels that no shown bump covers share the weights that read the code with each other
+    alone, bumps there are not rendered; if as many pixels in a corner do, they are."""
     yield from answers_of(corner=corner, middle=middle)
     cells = corner.late.cells
     x, y = cells.factors.round().astype(int).T
@@ -338,7 +338,7 @@ def uncovered_pixels_learn_from_others(corner, middle):
 
 @claim(
     "K11.parts",
-    figure="readers",
+    figure="overview",
     cases=BUMP,
     runs={"net": "doubling_unmixed_undoubled", "plain": "doubling_shared_bump"},
 )

@@ -299,7 +299,7 @@ def per_pixel_adds(net, plain):
 
 @claim(
     "F7.shape",
-    figure="sprites_remedies",
+    figure="sprites",
     cases=[{"held_out": one} for one in ("range", "middle", "element")],
     runs={"net": "sprites_pixelwise_{held_out}", "plain": "sprites_{held_out}"},
 )

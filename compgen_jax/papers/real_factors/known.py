@@ -293,7 +293,8 @@ ROWS = (  # title, known answers in words, how they are made, their rows and run
         "an element",
         IMAGES,
         _on_element,
-        {"F2": OF_ELEMENT, "F2.shape": SHAPES, "F2.predictors": OF_ELEMENT},
+        {"F2": OF_ELEMENT, "F2.shape": SHAPES, "F2.predictors": OF_ELEMENT}
+        | {"F7.shape": ON_RANGE["F7.shape"]},
     ),
     (
         "pairs of factors",
