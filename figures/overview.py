@@ -45,9 +45,9 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "convolutions_shared_bump": "full-size convolutions, shared",
         "doubling_own_bump": "upsampled twice, own",
         "doubling_shared_bump": "upsampled twice, shared",
-        "doubling_undoubled": "the same, not upsampled",
-        "doubling_unmixed": "upsampled, x and y not mixed",
-        "doubling_unmixed_undoubled": "neither upsampled nor mixed",
+        "doubling_undoubled": "the same, without upsampling",
+        "doubling_unmixed": "without mixing x and y first",
+        "doubling_unmixed_undoubled": "without both",
     },
     "Low-rank decoder, a corner is held out": {
         "lowrank_none": "without penalties",

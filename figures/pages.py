@@ -289,8 +289,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     interval, '%.' without it, '2' in so many digits with it, '2.' without it, 'of' as a count of
     seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
     at its end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how
-    many verdicts were confirmed of those asked, `[open]` the share that is inconclusive at quick
-    scale. Raises ValueError where a verdict is another.
+    many verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
+    open. Raises ValueError where a verdict is another.
     """
     base = {
         (scale, row["claim"], row["case"]): row
@@ -306,8 +306,11 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
         if count:
             confirmed = f"{asked.count('yes')} of {len(asked)}"
-            still = f"{quick.count(INCONCLUSIVE) / len(quick):.0%}"
-            return f"{mark}{confirmed if count == 'confirmed' else still}<!-- ] -->"
+            hold, fail, still = map(quick.count, (REPRODUCED, CONTRADICTED, INCONCLUSIVE))
+            came = (
+                confirmed if count == "confirmed" else f"{hold} hold, {fail} fail, {still} are open"
+            )
+            return f"{mark}{came}<!-- ] -->"
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"

@@ -24,7 +24,7 @@ SHARES = {
     for kind, words in KINDS.items()
 }
 FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
-RENDERED = {"marker": "|", "markersize": 9, "color": plotting.OOD_COLOR, "linestyle": ""}
+RENDERED = {"marker": "|", "markersize": 9, "linestyle": ""}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
     "sprites_range": "none",
@@ -57,35 +57,32 @@ def draw(finished):
     nearest to the right shape, and more like what is asked than like the nearest ID image; red
     frame: it does not. (e) By what is held out, the share that is rendered with an r² of .94
     (circles, with the 95% interval and seeds), the share rendered (bars), and that of an
-    interpolator of the codes (diamonds)."""
+    interpolator of the codes (grey bars)."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
             above = _asked_and_drawn(drawn, run, 5.7 - (place + 1) * 1.34, ood)
             plotting.panel(above, "abcd"[place], title)
     axis = plotting.axis_at(drawn, 4.6, 0.9, 2.0, 4.35)
-    rows, (name, mark) = (
-        [one for one in SHARES if one in finished],
-        plotting.FROM_CODES["interpolator"],
-    )
+    rows = [one for one in SHARES if one in finished]
     for row, run in enumerate(finished[one] for one in rows):
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
         if "image_r2" in run.late.cells.scores:
             close = claims.shapes_rendered(run)
             plotting.show_number(axis, -row, close, plotting.mean_share, **style)
-        axis.plot(claims.share(run).mean(), -row, **RENDERED)
-        axis.plot(claims.interpolated(run).mean(), -row, mark, color=plotting.GREY, markersize=4)
+        axis.plot(claims.interpolated(run).mean(), -row, **RENDERED, color=plotting.GREY)
+        axis.plot(claims.share(run).mean(), -row, **RENDERED, color=plotting.OOD_COLOR)
     axis.set_yticks([-row for row in range(len(rows))], [SHARES[one] for one in rows])
     axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
     of = [claims.share(run).mean() for name, run in finished.items() if name.endswith("_range")]
-    shares = plotting.span(of)
+    shares = " and ".join(map(plotting.percent, of))
     plotting.panel(
         axis, "e", f"Of a range, {shares} is rendered, and little of it closely", wrap=34
     )
     plotting.label_mark(axis, "close match (r² of .94)", color=plotting.OOD_COLOR)
-    axis.plot([], [], label="rendered", **RENDERED)
     plotting.label_seeds(axis)
-    plotting.label_mark(axis, f"rendered by {name}", mark, plotting.GREY)
+    axis.plot([], [], label="rendered", **RENDERED, color=plotting.OOD_COLOR)
+    axis.plot([], [], label="rendered by interpolation", **RENDERED, color=plotting.GREY)
     axis.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, **plotting.LEGEND)
     for place, (color, words) in enumerate(FRAMES.items()):
         style = {"color": color, "fontsize": plotting.SMALL}
