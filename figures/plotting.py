@@ -391,17 +391,17 @@ def median_seed(cells) -> int:
 # --- numbers over seeds ------------------------------------------------------------------------
 
 
-def point_with_interval(axis, position, number, per_seed=(), across: bool = False, **kwargs):
+def point_with_interval(axis, position, number, per_seed=(), across=False, dots="0.6", **kwargs):
     """A mean with its 95% interval, and the seeds as small dots beside it (`across`: below it, the
-    number along x)."""
+    number along x), of colour `dots`."""
     value = number["value"]
     low, high = (value if end is None or np.isnan(end) else end for end in number["ci95"])
     bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
     places = np.full(len(per_seed), position - 0.25 if across else position + 0.12)
     points = (value, position) if across else (position, value)
     axis.errorbar(*points, **bar, capsize=3, **kwargs)
-    dots = (per_seed, places) if across else (places, per_seed)
-    axis.plot(*dots, ".", color="0.6", markersize=3, zorder=2 if across else 0)
+    points = (per_seed, places) if across else (places, per_seed)
+    axis.plot(*points, ".", color=dots, markersize=3, zorder=2 if across else 0)
 
 
 def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
@@ -424,12 +424,12 @@ def mean_share(values_T) -> dict:
     return number | {"ci95": np.clip(number["ci95"], 0, 1)}
 
 
-def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval):
+def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval, dots="0.6"):
     """Numbers at several positions, their means joined by a line."""
     means = [mean(values)["value"] for values in values_SxT]
     axis.plot(positions, means, "-", color=color, linewidth=1, label=label)
     for position, values in zip(positions, values_SxT, strict=True):
-        show_number(axis, position, values, mean, fmt="o", color=color)
+        show_number(axis, position, values, mean, fmt="o", color=color, dots=dots)
 
 
 def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):

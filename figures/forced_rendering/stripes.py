@@ -230,7 +230,7 @@ def draw_bumps(runs):
     to the plus, the sum of its two stripes, each over a blank image's error to the same; dotted, 1.
     (d) The share of held-out images that are rendered, and of those whose brightest pixel is the
     requested one; dotted, the share that C10 asks for. Means (geometric for errors) with 95%
-    intervals; grey dots are seeds."""
+    intervals; dots are seeds."""
     networks = by_bumps(runs)
     cells, (true, plus) = networks[0].cells, _true_stripes(networks[0])
     rows = max(len(networks), 3)
@@ -256,7 +256,7 @@ def draw_bumps(runs):
         values = [np.square(run.cells.predictions[:, cells.held_out] - images).mean(axis=(1, 2, 3))
                   / np.square(images).mean() for run in networks]  # fmt: skip
         style = COLORS[name], f"to the {name}", plotting.geometric_mean
-        plotting.show_numbers(error, places, values, *style)
+        plotting.show_numbers(error, places, values, *style, dots=COLORS[name])
         means[name] = [plotting.geometric_mean(each)["value"] for each in values]
     error.axhline(1, **plotting.DOTTED, label="(c) a blank image's")
     plotting.label_seeds(error)
@@ -264,7 +264,7 @@ def draw_bumps(runs):
     plotting.log_scale(error, "y")
     for name, style in SCORES.items():
         values = [plotting.ood_shares(run.late.cells, name) for run in networks]
-        plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share)
+        plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share, style[0])
     accuracy.set_xticks(places, [bumps_of(run) for run in networks])
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
     accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(-0.05, 1.05))
