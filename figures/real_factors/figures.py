@@ -13,16 +13,16 @@ from . import tables
 
 DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
     ("sprites_pixelwise_range", False, "Seen by the network of c"),
-    ("sprites_range", True, "Held out, a range: squares on the right"),
-    ("sprites_pixelwise_range", True, "The same, drawn by a per-pixel network"),
-    ("sprites_pixelwise_element", True, "Held out, a corner of all factors, per pixel"),
+    ("sprites_range", True, "Held out (a range), by a network that upsamples"),
+    ("sprites_pixelwise_range", True, "The same, by a per-pixel network"),
+    ("sprites_lowrank", True, "The same, by a low-rank decoder"),
 )
 KINDS = {"": "upsampled", "pixelwise_": "per pixel"}
 SHARES = {
     f"sprites_{kind}{of}": f"{of},\n{words}"
     for of in ("random", "element", "middle", "range", "extrapolation")
     for kind, words in KINDS.items()
-}
+} | {"sprites_lowrank": "range,\nlow rank"}
 FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
 RENDERED = {"marker": "|", "markersize": 9, "linestyle": ""}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
@@ -52,8 +52,8 @@ SPLITS = {  # what Montero et al. hold out
 def draw(finished):
     """What decoders draw of sprites that were held out: closely what was asked if it is held out at
     random, and hardly ever if it is a range. They are given the true factors. (a) Seen
-    combinations, (b to d) held-out ones: what is asked (above), and what the median seed draws,
-    with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place and size,
+    combinations, (b to d) squares on the right, which were held out: what is asked (above), and
+    what the median seed draws, with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place and size,
     nearest to the right shape, and more like what is asked than like the nearest ID image; red
     frame: it does not. (e) By what is held out, the share that is rendered with an r² of .94
     (circles, with the 95% interval and seeds), the share rendered (bars), and that of an
