@@ -22,7 +22,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "three_factors_xy": "x and y at every size of the bump",
         "three_factors": "a box of x, y and size",
     },
-    "Training lights the square": {
+    "Training covers the square": {
         "two_objects": "by a second bump",
         "donut_stripes_shuffled": "by stripes with wrong codes",
         "wide_bumps": "by wide bumps",

@@ -51,13 +51,13 @@ SPLITS = {  # what Montero et al. hold out
 @figure("sprites", runs=tuple(SHARES), by_default=False)
 def draw(finished):
     """What decoders draw of sprites that were held out: closely what was asked if it is held out at
-    random, and hardly ever if it is a range. They are given the true factors. (a) Seen
-    combinations, (b to d) squares on the right, which were held out: what is asked (above), and
-    what the median seed draws, with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place and size,
-    nearest to the right shape, and more like what is asked than like the nearest ID image; red
-    frame: it does not. (e) By what is held out, the share that is rendered with an r² of .94
-    (circles, with the 95% interval and seeds), the share rendered (bars), and that of an
-    interpolator of the codes (grey bars)."""
+    random, and seldom if it is a range. They are given the true factors. (a) Seen combinations, (b
+    to d) squares on the right, which were held out: what is asked (above), and what the median seed
+    draws, with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place
+    and size, nearest to the right shape, and more like what is asked than like the nearest ID
+    image; red frame: it does not. (e) By what is held out, the share that is rendered with an r² of
+    .94 (circles, with the 95% interval and seeds), and the share rendered by networks (red bars)
+    and by an interpolator of the codes (grey bars)."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
