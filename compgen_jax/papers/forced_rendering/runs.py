@@ -497,11 +497,14 @@ for layers, model in READERS.items():
 # told a place. Seeds 0 to 19 were looked at before the claim K11.parts was written.
 DOUBLING, UNMIXED = RUNS["doubling_shared_bump"], {"model.mixes": False}
 UNDOUBLED = {"model.doublings": 0}
-NEITHER = UNMIXED | UNDOUBLED | {"training.seeds": tuple(range(20, 32))}
+OTHERS = {"training.seeds": tuple(range(20, 32))}
+NEITHER, NARROW = UNMIXED | UNDOUBLED | OTHERS, OTHERS | {"model.width": 32}
 RUNS |= {
     "doubling_unmixed": Preset(DOUBLING, UNMIXED, **QUICK),
     "doubling_undoubled": Preset(DOUBLING, UNDOUBLED, **QUICK),
     "doubling_unmixed_undoubled": Preset(DOUBLING, NEITHER, **QUICK),
+    "doubling_unmixed_undoubled_64": Preset(DOUBLING, NEITHER | {"model.width": 64}, **QUICK),
+    "convolutions_shared_32": Preset(RUNS["convolutions_shared_bump"], NARROW, **QUICK),
 }
 # With as many parameters, 130,000, and where a second bump or wide bumps light every pixel. Seeds 0
 # to 7 were looked at before the claims K11.besides and K11.wide were written.
