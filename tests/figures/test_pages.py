@@ -91,7 +91,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "quick C10/bump = reproduced!": "no",
         "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
-        "open": "0%",
+        "open": "1 hold, 0 fail, 0 are open",
     }.items():
         assert fill(mark) == f"a <!-- [{mark}] -->{words}<!-- ] --> b"
     with pytest.raises(ValueError, match="the verdict is now inconclusive: rewrite"):
