@@ -43,6 +43,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "pixels_apart_middle": "the middle shares other weights",
         "convolutions_own_bump": "full-size convolutions, own",
         "convolutions_shared_bump": "full-size convolutions, shared",
+        "convolutions_shared_32": "the same, 32 channels",
         "doubling_own_bump": "upsampled twice, own",
         "doubling_shared_bump": "upsampled twice, shared",
         "doubling_undoubled": "the same, without upsampling",

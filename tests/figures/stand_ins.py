@@ -26,8 +26,9 @@ from figures import committed
 from figures.real_factors import figures as sprites
 from tests.papers.test_scaling import make_table, scored, sweep_of
 
-TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
-        "training.steps": 8, "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
+TINY = {"task.grid": 8, "model.apart": (3, 4), "model.depth": 2, "model.width": 4,
+        "training.epochs": 1, "training.steps": 8, "training.evaluate_every": 4,
+        "training.seeds": (0, 1)}  # fmt: skip
 QUICK = committed.RESULTS / "quick"
 SIDE = "task.support.side"
 HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
