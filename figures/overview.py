@@ -49,6 +49,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "doubling_undoubled": "the same, without upsampling",
         "doubling_unmixed": "without mixing x and y first",
         "doubling_unmixed_undoubled": "without both",
+        "doubling_unmixed_undoubled_64": "without both, 64 channels",
     },
     "Low-rank decoder, a corner is held out": {
         "lowrank_none": "without penalties",
