@@ -202,14 +202,17 @@ def identity(config: Config) -> dict:
     }
 
 
+ABSENT = object()  # the value of a field that a family lacks, where None may be a value
+
+
 def differences(a: Config, b: Config) -> dict:
     """{field: (its value in `a`, in `b`)} where these differ, but for the name, execution and
-    `training.keep`; None in a family that lacks the field."""
+    `training.keep`; `ABSENT` in a family that lacks the field."""
     of_a, of_b = (flat(to_dict(config), "") for config in (a, b))
     return {
-        name[1:]: (of_a.get(name), of_b.get(name))
+        name[1:]: (of_a.get(name, ABSENT), of_b.get(name, ABSENT))
         for name in of_a | of_b
-        if of_a.get(name) != of_b.get(name)
+        if of_a.get(name, ABSENT) != of_b.get(name, ABSENT)
         and not name.startswith((".execution.", ".name", ".training.keep"))
     }
 

@@ -304,13 +304,11 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
     def fill(match) -> str:
         mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
-        if count:
-            confirmed = f"{asked.count('yes')} of {len(asked)}"
+        if count == "confirmed":
+            return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
+        if count == "open":
             hold, fail, still = map(quick.count, (REPRODUCED, CONTRADICTED, INCONCLUSIVE))
-            came = (
-                confirmed if count == "confirmed" else f"{hold} hold, {fail} fail, {still} are open"
-            )
-            return f"{mark}{came}<!-- ] -->"
+            return f"{mark}{hold} hold, {fail} fail, {still} are open<!-- ] -->"
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"

@@ -424,12 +424,12 @@ def mean_share(values_T) -> dict:
     return number | {"ci95": np.clip(number["ci95"], 0, 1)}
 
 
-def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval, dots="0.6"):
+def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval, **kwargs):
     """Numbers at several positions, their means joined by a line."""
     means = [mean(values)["value"] for values in values_SxT]
     axis.plot(positions, means, "-", color=color, linewidth=1, label=label)
     for position, values in zip(positions, values_SxT, strict=True):
-        show_number(axis, position, values, mean, fmt="o", color=color, dots=dots)
+        show_number(axis, position, values, mean, fmt="o", color=color, **kwargs)
 
 
 def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):

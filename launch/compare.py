@@ -14,7 +14,7 @@ from absl import flags
 
 from compgen_jax import cli
 from compgen_jax.claims import LEAST_CELLS, of_share
-from compgen_jax.config import ConfigError, differences
+from compgen_jax.config import ABSENT, ConfigError, differences
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
@@ -43,7 +43,7 @@ def main():
     shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
     scores = compare(*(run.summary for run in runs), seeds, task, shares)
     fields = differences(*(run.config for run in runs)).items()
-    shown = lambda value: text.UNKNOWN if value is None else value
+    shown = lambda value: text.UNKNOWN if value is ABSENT else value
     differs = [f"{name} {shown(of_a)} | {shown(of_b)}" for name, (of_a, of_b) in fields]
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")

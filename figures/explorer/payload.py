@@ -43,7 +43,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from compgen_jax import grids
-from compgen_jax.config import differences
+from compgen_jax.config import ABSENT, differences
 from compgen_jax.metrics import geometry, superposition, tuning
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import predictions as given_predictions
@@ -423,7 +423,7 @@ def _in_python(run) -> str:
     changed = {}
     for name, preset in PRESETS.items():
         fields = differences(run.config, preset).items()
-        changed[name] = {field: own for field, (own, _) in fields if own is not None}
+        changed[name] = {field: own for field, (own, _) in fields if own is not ABSENT}
     nearest = min(changed, key=lambda name: (name != run.name, len(changed[name])))
     if nearest != run.name and (is_below or len(changed[nearest]) > MOST_CHANGED):
         return f"cg.load({place!r})"

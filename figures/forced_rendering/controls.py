@@ -244,8 +244,8 @@ def draw_apart(runs):
     for place, (name, words) in enumerate(SETS_OF_WEIGHTS.items()):
         run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
         image = plotting.show_share(axis, run.cells, "rendered")
-        x, y = run.cells.factors.T
-        for low, high in [run.config.model.apart] * bool(run.config.model.apart):
+        if run.config.model.apart:
+            (low, high), (x, y) = run.config.model.apart, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
         if place:

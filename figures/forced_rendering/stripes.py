@@ -264,7 +264,7 @@ def draw_bumps(runs):
     plotting.log_scale(error, "y")
     for name, style in SCORES.items():
         values = [plotting.ood_shares(run.late.cells, name) for run in networks]
-        plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share, style[0])
+        plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share, dots=style[0])
     accuracy.set_xticks(places, [bumps_of(run) for run in networks])
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
     accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(-0.05, 1.05))
