@@ -10,6 +10,7 @@ from compgen_jax.models import model
 from compgen_jax.models.convolution import conv_transpose, product
 from compgen_jax.models.initializers import add_bias, kernel_and_bias
 from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.places import check_width, position_code, with_coordinates
 from compgen_jax.settings import choice, number, require
 
 
@@ -63,14 +64,23 @@ def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x):
     """
     settings, weights = module.settings, module.settings.initial_weights
     width, side = settings.width, module.grid // 2**settings.doublings
+
+    def active(x, index):
+        if settings.activation == "relu":
+            return within(nn.relu(x))
+        return within(nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x))
+
     x = RenderCode(width, side, weights, settings.broadcast, name="render")(code)
-    x = within(nn.relu(x) if settings.mixes else x)
+    x = active(x, 0) if settings.mixes else within(x)
+    if settings.sines:
+        place = position_code(side, width)
+        x = within(x + place.reshape((1,) * (x.ndim - 3) + place.shape))
     layers, how = [x], (weights, module.lowering)
     for index in range(1, settings.depth + 1):
         x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
         kernel_size, stride = (4, 2) if index <= settings.doublings else (3, 1)
         hidden = ConvTranspose(width, kernel_size, stride, *how, name=f"hidden_{index}")
-        x = within(nn.relu(hidden(located(x))))
+        x = active(hidden(located(x)), index)
         layers.append(x)
     return within(ConvTranspose(1, 3, 1, *how, name="image")(located(x)))[..., 0], layers
 
@@ -101,13 +111,17 @@ class Conv(Model):
     initial_weights: str = choice("torch", "torch", "flax")
     coordinates: bool = False
     broadcast: bool = False
+    sines: bool = False
     mixes: bool = True
+    activation: str = choice("relu", "relu", "prelu")
     doublings: int = choice(2, 0, 1, 2)
 
     convolutional: ClassVar[bool] = True
     pads: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
+        if self.sines:
+            check_width(self.width, self.name)
         return ConvDecoder(twice_doubled_side(shapes, self.name), self, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
@@ -162,18 +176,10 @@ class ConvDecoder(nn.Module):
             if not self.settings.coordinates:
                 return x
             side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
-            return within(_with_coordinates(x, side))
+            return within(with_coordinates(x, side))
 
         image, layers = rendered(self, code, within=within, located=located)
         return image, name_layers([code, *layers])
-
-
-def _with_coordinates(x, side):
-    """x (..., H, H, C) with two more channels: a pixel's x and its y, which rise from -1 to 1 over
-    the first `side` pixels."""
-    along = 2 * jnp.arange(x.shape[-2]) / (side - 1) - 1
-    channels = jnp.stack(jnp.meshgrid(along, along), axis=-1)
-    return jnp.concatenate([x, jnp.broadcast_to(channels, (*x.shape[:-1], 2))], axis=-1)
 
 
 def _mask(x, side):

@@ -17,34 +17,12 @@ from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.mlp import dense, dense_layer
 from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import choice, number, require
-
-LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
 
 # A megabyte stays in a core's cache; passes over more are bound by memory. A step of two models on
 # the authors' settings takes 450 ms with all pixels at once and 190 ms by rows.
 AT_ONCE = 2**18
-
-
-def position_code(grid: int, width: int) -> np.ndarray:
-    """(N, N, width), indexed [y, x]: [sin(w_i x); cos(w_i x); sin(w_i y); cos(w_i y)].
-
-    w_i = 10000^(-4 i / width), i = 0..width/4 - 1 (Vaswani et al. 2017, section 3.5, for each
-    axis); `width` is divisible by 4. Coordinates are the integers 0..N-1. (The authors take N
-    numbers evenly spaced from 0 to N, where the pixels of their targets are not.)
-    """
-    frequencies = LONGEST ** (-np.arange(width // 4) / (width // 4))
-    phases = np.arange(grid)[:, None] * frequencies
-    axis = np.concatenate([np.sin(phases), np.cos(phases)], axis=-1)
-    shape = (grid, grid, width // 2)
-    along_x, along_y = np.broadcast_to(axis, shape), np.broadcast_to(axis[:, None], shape)
-    return np.concatenate([along_x, along_y], axis=-1).astype(np.float32)
-
-
-def check_width(width: int, name: str):
-    """Raises ConfigError for a number of channels that `position_code` cannot fill."""
-    why = "its position code has a sine and a cosine for each axis"
-    require(width % 4 == 0, "model.width", width, f"must be divisible by 4 for {name} ({why})")
 
 
 @dataclass(frozen=True)

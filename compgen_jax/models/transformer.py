@@ -15,7 +15,7 @@ from compgen_jax.models import model
 from compgen_jax.models.initializers import for_dense
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.models.pixelwise import check_width, position_code
+from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import number, require
 
 

@@ -32,7 +32,8 @@ from compgen_jax.models.conv import ConvDecoder
 from compgen_jax.models.conv_batchnorm import ConvBatchNormDecoder
 from compgen_jax.models.lowrank import LowRankDecoder, embeddings
 from compgen_jax.models.mlp import MLPDecoder
-from compgen_jax.models.pixelwise import PixelwiseDecoder, position_code
+from compgen_jax.models.pixelwise import PixelwiseDecoder
+from compgen_jax.models.places import position_code
 from compgen_jax.models.upsampling import UpsamplingDecoder
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
@@ -111,7 +112,7 @@ def _prelu(parameters) -> dict:
 
 def _conv(module: ConvDecoder, variables):
     params, relu, how = variables["params"], {"op": "relu"}, module.settings
-    if how.coordinates or how.broadcast:
+    if how.coordinates or how.broadcast or how.sines or how.activation != "relu":
         return None
     # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
     kernel = params["render"]["kernel"][::-1, ::-1]
