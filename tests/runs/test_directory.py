@@ -100,8 +100,6 @@ def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
 
 
 def test_unfinished_run_is_not_loaded(tiny, tmp_path):
-    with pytest.raises(RunError, match="holds no run"):
-        Run.load(tmp_path)
     directory.write_json(tmp_path / "config.json", configs.to_dict(tiny))
     with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
         Run.load(tmp_path)
