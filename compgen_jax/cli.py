@@ -259,10 +259,14 @@ def use_all_cores(sharers: int = 1):
     flag = "xla_force_host_platform_device_count"
     if flag in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(affinity(0)) if affinity else os.cpu_count()
     with contextlib.suppress(RuntimeError):  # a user's config file has started jax already
-        jax.config.update("jax_num_cpu_devices", max(1, cores // sharers))
+        jax.config.update("jax_num_cpu_devices", max(1, cores() // sharers))
+
+
+def cores() -> int:
+    """How many this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count()
 
 
 def _parse(argv, positional=()):

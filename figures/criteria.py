@@ -4,7 +4,6 @@ maps, and the simulated coverage of intervals. Nothing is trained.
 First all claims are tried on all known answers."""
 
 import math
-from functools import cache
 
 import numpy as np
 
@@ -128,20 +127,13 @@ def metric_lines() -> list[str]:
     return _table(rows, SHOWN_MAPS, "metric")
 
 
-def coverage_lines() -> list[str]:
-    """How often a 95% interval covers what is true of the law, by number of seeds."""
-    head = ("values", *(f"{count} seeds" for count in SEEDS))
-    return table(head, [(n, *map("{:.1%}".format, shares)) for n, shares in coverage().items()])
-
-
 def _table(rows: dict, columns: tuple, corner: str) -> list[str]:
     body = [(name, *(row[one] for one in columns)) for name, row in rows.items()]
     return table((corner, *columns), body)
 
 
-@cache
-def coverage() -> dict:
-    """{values: shares of samples whose 95% interval holds what is true of the law, by `SEEDS`}: of
+def coverage_lines() -> list[str]:
+    """The share of samples whose 95% interval holds what is true of the law, by number of seeds: of
     means its mean, of medians its median, of exponents that of the thresholds."""
     found = {}
     for name, (draw, mean) in LAWS.items():
@@ -157,7 +149,8 @@ def coverage() -> dict:
     for name, most in CENSORED.items():
         rng = np.random.default_rng(0)
         found[f"exponent: {name}"] = [_exponents_covered(rng, count, most) for count in SEEDS]
-    return found
+    head = ("values", *(f"{count} seeds" for count in SEEDS))
+    return table(head, [(name, *map("{:.1%}".format, shares)) for name, shares in found.items()])
 
 
 def _covered(values_RxT, mean, least) -> float:

@@ -27,10 +27,11 @@ def draw(rows):
     for row in rows:
         if row["setting"] != BASE:
             asked[_key(row)] = (*asked.get(_key(row), ()), row["setting"])
-    rows = [claims.at_base(row) for row in rows if _key(row) in asked]
+    rows = [row for row in claims.with_settings(rows) if _key(row) in asked]
     sentences = {_key(row): row["statement"] for row in rows if row["setting"] == BASE}
+    shares = {_key(row): row["settings"] for row in rows if row["setting"] == BASE}
     outcomes = {}
-    for row in rows:
+    for row in map(claims.at_base, rows):
         trained = not row["reason"].startswith(claims.NOT_TRAINED)
         outcomes[_key(row), row["setting"]] = row["verdict"] if trained else NOT_TRAINED
     blocks = {}  # claims that were asked at the same settings, or at some of these
@@ -39,8 +40,7 @@ def draw(rows):
         blocks.setdefault(next(among, asked[key]), []).append(key)
     drawn = plotting.new_figure(plotting.WIDTH, 1)
     axis = plotting.axis_at(drawn, 0, 0, plotting.WIDTH, 1)
-    shares = {key: _share(outcomes, key, asked[key]) for key in sentences}
-    kept = sum(same == trained for same, trained in shares.values())
+    kept = sum(one["agree"] == one["trained"] for one in shares.values())
     title = f"{kept} of {len(shares)} verdicts are the same at every setting where networks learned"
     axis.text(0.05, 0.12, title, va="center", fontsize=plotting.STYLE["figure.titlesize"])
     y = 0.25
@@ -57,7 +57,7 @@ def draw(rows):
                 if outcome := outcomes.get((key, setting)):
                     axis.plot(x, y + height / 2, "s", color=COLORS[outcome], markersize=12)
                     axis.text(x, s=SYMBOLS[outcome], ha="center", **write)
-            words = "{} of {}".format(*shares[key])
+            words = "{agree} of {trained}".format(**shares[key])
             axis.text(plotting.WIDTH - 0.05, s=words, ha="right", **write)
             y += height
     for outcome, color in COLORS.items():
@@ -71,13 +71,6 @@ def draw(rows):
 
 def _key(row: dict) -> tuple:
     return row["claim"], row["case"]
-
-
-def _share(outcomes: dict, key: tuple, settings) -> tuple[int, int]:
-    """At how many settings the verdict is that of the base, and at how many networks learned."""
-    at = [outcomes[key, setting] for setting in settings]
-    trained = [outcome for outcome in at if outcome != NOT_TRAINED]
-    return trained.count(outcomes[key, BASE]), len(trained)
 
 
 def _write_settings(axis, y: float, settings) -> tuple[float, dict[str, float]]:

@@ -12,16 +12,8 @@ MOST_TICKS = 6
 
 
 def draw(task: Task, scores: dict, title: str, signed: bool = False) -> bytes:
-    """A png of `figure_of`."""
-    figure = figure_of(task, scores, title, signed)
-    picture = plotting.saved(figure)["png"]
-    plotting.close(figure)
-    return picture
-
-
-def figure_of(task: Task, scores: dict, title: str, signed: bool = False):
-    """A panel for the error and, where there is one, for the score of right and wrong: of `scores`,
-    by name (T, B), the mean over seeds at every cell. `signed`: 0 is in the middle.
+    """A png with a panel for the error and, where there is one, for the score of right and wrong:
+    of `scores`, by name (T, B), the mean over seeds at every cell. `signed`: 0 is in the middle.
 
     A grid of two factors or more is a map over two of them (`tasks.map_axes`), with means over the
     others and the held-out cells outlined. One factor, or points without a grid, are dots: red
@@ -46,7 +38,9 @@ def figure_of(task: Task, scores: dict, title: str, signed: bool = False):
         others = ", ".join(f.name for k, f in enumerate(task.factors) if k not in axes)
         note = "outlined: held-out cells" + (f", means over {others}" if others else "")
         figure.supxlabel(note, fontsize=plotting.SMALL, color=plotting.OOD_COLOR)
-    return figure
+    picture = plotting.saved(figure)["png"]
+    plotting.close(figure)
+    return picture
 
 
 def _draw_map(axis, task, axes, values_B, held_out_B, limits, colors):

@@ -13,10 +13,6 @@ def cells_of(sizes):
     return [cell[::-1] for cell in itertools.product(*(range(size) for size in sizes[::-1]))]
 
 
-def random_mask(sizes, share=0.6, seed=0):
-    return np.random.default_rng(seed).uniform(size=np.prod(sizes)) < share
-
-
 def test_the_first_factor_varies_fastest():
     assert grids.indices(SIZES).tolist() == [list(cell) for cell in cells_of(SIZES)]
     values = np.arange(24)[:, None] * [1, 100]
@@ -53,7 +49,8 @@ def apart(a, b, size, ordered, period):
     ],
 )
 def test_nearest_seen_against_loops(sizes, ordered, periods):
-    held_out, cells = random_mask(sizes), cells_of(sizes)
+    held_out = np.random.default_rng(0).uniform(size=np.prod(sizes)) < 0.6
+    cells = cells_of(sizes)
     found = grids.nearest_seen(held_out, sizes, ordered, periods)
     distances = grids.distance_to_seen(held_out, sizes, ordered, periods)
     settings = list(zip(sizes, ordered or [True] * 9, periods or [None] * 9, strict=False))

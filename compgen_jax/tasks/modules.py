@@ -118,18 +118,23 @@ def stream(seed: int, name: str):
     return jax.random.fold_in(jax.random.key(seed), sampling.tag(name))
 
 
+def draw_arrays(key_of, modules: int, inputs: int, hidden: int, outputs: int, scale: float):
+    """A teacher's weights, biases and readout, each drawn by the key `key_of(name)`. Weights and
+    readout are truncated normal, of variance `scale` / fan in, biases uniform in [0, `BIAS`)."""
+    law = jax.nn.initializers.variance_scaling(
+        scale, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=(0,)
+    )
+    weights = law(key_of("weights"), (modules, hidden, inputs))
+    biases = jax.random.uniform(key_of("biases"), (modules, hidden), maxval=BIAS)
+    return weights, biases, law(key_of("readout"), (1, outputs, hidden))[0]
+
+
 @functools.lru_cache(maxsize=64)
 def draw_teacher(settings: Modules) -> Teacher:
     """The teacher of these settings, drawn by their own seed; NumPy."""
-    law = jax.nn.initializers.variance_scaling(
-        settings.scale, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=(0,)
-    )
-    modules, hidden = settings.modules, settings.hidden
-    key = partial(stream, settings.seed)
-    weights = law(key("weights"), (modules, hidden, settings.inputs))
-    biases = jax.random.uniform(key("biases"), (modules, hidden), maxval=BIAS)
-    readout = law(key("readout"), (1, settings.outputs, hidden))[0]
-    return Teacher(*map(np.asarray, (weights, biases, readout)), settings.most)
+    sizes = settings.modules, settings.inputs, settings.hidden, settings.outputs
+    arrays = draw_arrays(partial(stream, settings.seed), *sizes, settings.scale)
+    return Teacher(*map(np.asarray, arrays), settings.most)
 
 
 def respond(teacher: Teacher, latent, inputs_SxI):

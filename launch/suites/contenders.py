@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import pandas
 
+from compgen_jax.cli import cores
 from compgen_jax.config import Config, changed
 from compgen_jax.runs import cost
 from compgen_jax.tasks import sampling
@@ -138,11 +139,6 @@ def torch_arrangements(peer: Callable, singles, steps: int, name: str) -> list[C
         name = f"{name}, in {count} processes of a thread"
         arranged.append(Contender(name, len(singles), run))
     return arranged
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def torch_device() -> str:

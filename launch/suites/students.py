@@ -14,13 +14,14 @@ import jax
 import numpy as np
 import pandas
 
+from compgen_jax.cli import cores
 from compgen_jax.config import Config
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.training import loop
 
-from .contenders import compare, cores, in_turn, torch_device, torch_training
+from .contenders import compare, in_turn, torch_device, torch_training
 
 TRIALS = 4  # at least, on a CPU: as many to every core
 ON_ACCELERATOR = 64

@@ -1,5 +1,4 @@
-"""The networks and codes that a page is given, without a browser: read as a list of operations, and
-computed in float64, they say what JAX says."""
+"""The networks and codes that a page is given, without a browser."""
 
 import dataclasses
 import json
@@ -21,7 +20,6 @@ from figures.explorer import live
 from figures.explorer.arrays import DTYPES, encode
 from tests.figures import live_networks
 from tests.figures.live_networks import SUPPORT, decode
-from tests.models import oracles
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bool", "float64", "float16", ">f4"])
@@ -36,68 +34,16 @@ def test_an_array_survives_the_page(dtype):
 # --- networks --------------------------------------------------------------------------------
 
 
-def embed(code, factors):
-    tables = [[decode(factor[name]) for name in ("values", "left", "right")] for factor in factors]
-    parts = np.split(code, np.cumsum([len(values) for values, *_ in tables])[:-1])
-    maps = [np.einsum("t,tk,u,ukh,v,vkw->hw", part, values, part, left, part, right, optimize=True)
-            for part, (values, left, right) in zip(parts, tables, strict=True)]  # fmt: skip
-    return np.stack(maps, axis=-1)
-
-
-ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh,
-               "sigmoid": lambda x: 1 / (1 + np.exp(-x))}  # fmt: skip
-
-
-def computed(spec, code):
-    """(prediction, {layer: activations}) of one code, in float64."""
-    x = code.astype(np.float64)
-    layers = {spec["layer"]: x}
-    for operation in spec["operations"]:
-        kind = operation["op"]
-        array = lambda name, operation=operation: decode(operation[name]).astype(np.float64)
-        if kind == "dense":
-            x = x @ array("kernel") + np.resize(array("bias"), array("kernel").shape[1])
-        elif kind == "conv_transpose":
-            layer = {name: array(name) for name in ("kernel", "bias")}
-            dilation = operation.get("dilation", 1)
-            if dilation > 1:
-                x = oracles.dilated(layer, x, dilation)
-            else:
-                x = oracles.transposed(layer, x, operation["stride"])
-        elif kind == "reshape":
-            x = x.reshape(operation["shape"])
-        elif kind == "embed":
-            x = embed(x, operation["factors"])
-        elif kind == "add_position":
-            along = np.broadcast_to(array("axis"), (len(array("axis")), *array("axis").shape))
-            x = x + np.concatenate([along, along.transpose(1, 0, 2)], axis=-1)
-        elif kind in ACTIVATIONS:
-            x = ACTIVATIONS[kind](x)
-        elif kind == "prelu":
-            x = np.where(x < 0, operation["slope"] * x, x)
-        else:
-            assert kind == "affine"
-            x = operation["scale"] * x + operation["shift"]
-        if "layer" in operation:
-            layers[operation["layer"]] = x
-    return x, layers
-
-
 @pytest.mark.parametrize("name", live_networks.CASES)
-def test_operations_say_what_jax_says(name):
+def test_a_live_network_has_the_sizes_and_layers_of_its_run(name):
+    """That it draws what JAX draws is asked in a browser, of the script that a page runs."""
     run = live_networks.network(name)
-    codes = live_networks.codes(run, count=6)
-    spec = json.loads(json.dumps(live.live_network(run, seed=7)))
+    codes = live_networks.codes(run, count=2)
+    spec = live.live_network(run, seed=7)
     predictions, layers = live_networks.in_jax(run, 7, codes)
     assert spec["length"] == codes.shape[1] and tuple(spec["shape"]) == predictions.shape[1:]
-    for index, code in enumerate(codes):
-        prediction, activations = computed(spec, code)
-        np.testing.assert_allclose(prediction, predictions[index], atol=2e-5)
-        assert list(activations) == list(layers)
-        for layer, values in activations.items():
-            assert values.shape == layers[layer].shape[1:]
-            np.testing.assert_allclose(values, layers[layer][index], atol=2e-5)
-    assert np.ptp(predictions) > 0.1  # not all the same
+    named = [one["layer"] for one in spec["operations"] if "layer" in one]
+    assert [spec["layer"], *named] == list(layers)
 
 
 def test_a_prediction_is_affine_or_the_network_has_no_live_form(monkeypatch):

@@ -287,26 +287,3 @@ def test_initial_weights_follow_their_law(settings, shapes, law, fans):
             assert np.abs(bias).max() <= fan**-0.5
         if law == "kaiming":  # not cut off at two deviations
             assert np.abs(kernel).max() > 2.4 * kernel.std() or kernel.size < 999
-
-
-def test_parts_of_unequal_lengths_are_padded_each_at_its_end():
-    """A code of 8 + 3 + 1 numbers in the decoder of codes of 12 + 5 + 1."""
-    parts, parts_like, settings = (8, 3, 1), (12, 5, 1), Conv(depth=2, width=3)
-    small, large = settings.make(of_image(12, 8)), settings.make(of_image(18, 12))
-    params = jax.device_get(jax.jit(small.init)(KEY, np.zeros(12, np.float32)))
-    params = jax.tree.map(lambda leaf: leaf + np.float32(0.1), params)
-    like = jax.eval_shape(large.init, KEY, struct(18))
-    padded = jax.device_get(settings.pad_params(params, like, parts, parts_like))
-    chex.assert_trees_all_equal_shapes(padded, like)
-    kernel, own = padded["params"]["render"]["kernel"], params["params"]["render"]["kernel"]
-    for start, start_like, length in ((0, 0, 8), (8, 12, 3), (11, 17, 1)):
-        np.testing.assert_array_equal(
-            kernel[1:, 1:, start_like : start_like + length], own[:, :, start : start + length]
-        )
-    assert not kernel[:1].any() and not kernel[:, :1].any()
-    assert not kernel[:, :, 8:12].any() and not kernel[:, :, 15:17].any()
-    code = np.float32(np.random.default_rng(0).normal(size=12))
-    wide = np.insert(code, [8] * 4 + [11] * 2, 0)
-    image = np.asarray(jax.jit(large.apply)(padded, wide, np.int32(8))[0])
-    np.testing.assert_allclose(image[:8, :8], jax.jit(small.apply)(params, code)[0], atol=1e-5)
-    assert not image[8:].any() and not image[:, 8:].any()

@@ -65,10 +65,6 @@ def read(workdir):
     return table.from_text(text, plan.layout(config), fingerprint(config))[0]
 
 
-def row_of(config, values):
-    return dict(zip(plan.layout(config).measures, values.tolist(), strict=True))
-
-
 def test_the_table_holds_all_trials_and_those_around_crossings_and_a_second_run_changes_nothing(
     small, finished
 ):
@@ -117,7 +113,7 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
     run(small, tmp_path / "sweep")
     results = read(tmp_path / "sweep")
     for trial in (max(results), min(results)):
-        row = row_of(small, results[trial])
+        row = dict(zip(plan.layout(small).measures, results[trial].tolist(), strict=True))
         every = {"training.evaluate_every": 10 if small.training.steps else 5}
         single = changed(plan.config_of(small, trial), every)
         summary = experiment.train(single, tmp_path / f"{trial.value}", progress=False)

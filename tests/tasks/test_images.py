@@ -7,6 +7,7 @@ import pytest
 
 from compgen_jax.tasks import images
 from compgen_jax.tasks.bump import ImageConfig, bump, plus
+from tests.papers.decoders import is_rendered
 
 
 @pytest.mark.parametrize("tolerances", [(1.0, 0.25), (2.5, 1.5)])
@@ -46,16 +47,6 @@ def shifted(sigmas):
     return np.asarray(bump(12.0 + sigmas * SIGMA, 15.0, N, IMAGE))
 
 
-def by_hand(prediction, truth, nearest):
-    """The definition by NumPy's correlation coefficient and line fit, in float64."""
-    p, t, n = (np.ravel(each).astype(np.float64) for each in (prediction, truth, nearest))
-    if not np.isfinite(p).all() or np.ptp(p) < 1e-6:
-        return False, False
-    r, gain = np.corrcoef(p, t)[0, 1], np.polyfit(t, p, 1)[0]
-    shown = bool(r > 0 and r**2 >= 0.75 and 0.5 <= gain <= 2)
-    return shown, shown and bool(r > np.corrcoef(p, n)[0, 1])
-
-
 PREDICTIONS = {
     True: [TRUTH, 0.6 * TRUTH - 7, shifted(0.45), shifted(-0.55)],  # of any level
     "as if seen": [shifted(0.55)],  # nearer to the seen image
@@ -68,7 +59,7 @@ PREDICTIONS = {
 def test_rendered_is_its_definition(rendered):
     for prediction in map(np.asarray, PREDICTIONS[rendered]):
         shown, held_out = bool(rendered), rendered is True
-        assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
+        assert is_rendered(prediction, TRUTH, SEEN) == held_out
         assert bool(images.rendered(prediction, TRUTH)) == shown
         assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
 

@@ -49,13 +49,6 @@ def measured(settings):
     return jax.jit(lambda: tasks.examples_at(task, loop.stream(KEY, "test"), task.points))()
 
 
-def trained_on(settings, steps=40):
-    """(B, M) the points of the first steps of training, NumPy."""
-    task = settings.make()
-    draw = jax.vmap(lambda step: task.next_batch(KEY, step, task.dataset(KEY), 64)[0])
-    return np.asarray(jax.jit(draw)(jnp.arange(steps))).reshape(steps * 64, -1)
-
-
 # --- the teacher -----------------------------------------------------------------------------
 
 
@@ -132,7 +125,9 @@ def test_continuous_weights_are_exponential_shares():
 def test_training_draws_latents_of_seen_sets_alone_each_as_often():
     """And no measured latent, of continuous ones."""
     settings = supported(replace(SMALL, weights="continuous"), name="popular", held_out_share=0.4)
-    task, points, (_, seen) = settings.make(), trained_on(settings), sets_of(settings)
+    task, (_, seen) = settings.make(), sets_of(settings)
+    draw = jax.vmap(lambda step: task.next_batch(KEY, step, task.dataset(KEY), 64)[0])
+    points = np.asarray(jax.jit(draw)(jnp.arange(40))).reshape(40 * 64, -1)
     found = Counter(map(as_set, points))
     assert set(found) == seen and task.facts()["seen_sets"] == len(seen)
     expected = len(points) / len(seen)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig
-from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import baselines, encodings, marginals, module_codes
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig, StripesConfig
@@ -22,7 +21,6 @@ from compgen_jax.tasks.rotation import GapConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.table import ImageTable
-from compgen_jax.training import loop
 from tests.tasks.examples import TASKS
 
 RAMP = CodeConfig("ramp")
@@ -94,12 +92,6 @@ def test_settings_that_cannot_be(task, message):
     with pytest.raises(ConfigError, match=rf"config\.task\..*{message}") as error:
         Config(task=task, training=TrainingConfig(steps=10)).task.make()
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["sprites", "modules", "preference"])
-def test_a_stream_has_steps_and_no_epochs(name):
-    with pytest.raises(ConfigError, match="config.training.steps=0: "):
-        loop.check(Config(task=TASKS[name], model=TaskMLP(), training=TrainingConfig(epochs=1)))
 
 
 CELLS, HOLE, LINE = np.ones((16, 4, 4)), np.arange(16) == 5, np.zeros((4, 4), bool)

@@ -45,18 +45,23 @@ def test_groups_keep_waste_below_the_limit():
 @pytest.mark.parametrize("coordinates", [False, True])
 @pytest.mark.parametrize("lowering", ["lax", "gemm", "winograd"])
 def test_a_padded_decoder_draws_what_the_small_one_draws(lowering, coordinates):
-    """Every layer of it, with biases that would light the image beyond the grid."""
+    """Every layer of it, with biases that would light the image beyond the grid. Parts of the code
+    are padded each at its end: 8 + 3 + 1 numbers to 12 + 5 + 1."""
     grid = GRIDS[0]
     settings = Conv(width=8, depth=3, coordinates=coordinates)
-    small, large = (settings.make(of_image(2 * side, side, lowering)) for side in GRIDS)
+    small, large = (settings.make(of_image(length, side, lowering))
+                    for length, side in zip((12, 18), GRIDS, strict=True))  # fmt: skip
     key = jax.random.key(grid)
 
-    params = jax.tree.map(lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid)))
-    like = jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE))
-    padded = settings.pad_params(params, like, (grid, grid), (SIZE, SIZE))
-    code = jax.random.normal(key, (3, 2, grid))
-    wide_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)]).reshape(3, -1)
-    image, layers = jax.jit(small.apply)(params, code.reshape(3, -1))
+    params = jax.tree.map(lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(12)))
+    like = jax.eval_shape(large.init, key, jnp.zeros(18))
+    padded = settings.pad_params(params, like, (8, 3, 1), (12, 5, 1))
+    chex.assert_trees_all_equal_shapes(padded, like)
+    added = [*range(8, 12), 15, 16]
+    assert not padded["params"]["render"]["kernel"][:, :, added].any()
+    code = np.float32(np.random.default_rng(0).normal(size=(3, 12)))
+    wide_code = np.insert(code, [8] * 4 + [11] * 2, 0, axis=1)
+    image, layers = jax.jit(small.apply)(params, code)
     wide_image, wide_layers = jax.jit(large.apply)(padded, wide_code, jnp.int32(grid))
     pairs = [(wide_layers[name], layers[name]) for name in list(layers)[1:]]
     for wide, narrow in [*pairs, (wide_image, image)]:

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.tasks.modules import BIAS, LEVELS, Teacher
+from compgen_jax.tasks.modules import LEVELS, Teacher, draw_arrays
 
 SCALE = 3**0.5  # of the variance scaling: an entry's variance is SCALE / fan_in
 LAWS = {"discrete": LEVELS, "khot": (1.0,)}  # weights of active modules
@@ -61,18 +61,9 @@ def neurons(network: ReluMLP) -> int:
 
 
 def draw_teacher(key, modules: int, inputs: int, hidden: int, outputs: int, most: int) -> Teacher:
-    """Kernels of variance SCALE / fan_in, truncated normal, and biases uniform in [0, .5); each of
-    the three from a key of its own."""
-    of_weights, of_biases, of_readout = jax.random.split(key, 3)
-    scaled = jax.nn.initializers.variance_scaling
-    law = scaled(SCALE, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=())
-    of_module = scaled(SCALE, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=0)
-    return Teacher(
-        of_module(of_weights, (modules, hidden, inputs), jnp.float32),
-        jax.random.uniform(of_biases, (modules, hidden), maxval=BIAS),
-        law(of_readout, (outputs, hidden), jnp.float32),
-        most,
-    )
+    """By the law of the tasks' teachers; each array has a key of its own."""
+    keys = dict(zip(("weights", "biases", "readout"), jax.random.split(key, 3), strict=True))
+    return Teacher(*draw_arrays(keys.get, modules, inputs, hidden, outputs, SCALE), most)
 
 
 def largest_entry(inputs: int) -> float:
