@@ -98,13 +98,13 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
 class Conv(Model):
     """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
     side, and `depth` more behind it; initial weights as PyTorch's or Flax's defaults
-    (`models.initializers`). With `coordinates`, each of these `depth` layers and the last one also
-    read where a pixel is, from two more channels. With `broadcast`, the first layer has one set of
-    weights for all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"), so that these
-    channels alone say where a pixel is; without `coordinates` only the image's border would.
-    Unless it `mixes`, no ReLU mixes the factors before these channels are read. `doublings` of the
-    layers double the side of the image; with 0 the first one has the image's side, which must be
-    divisible by 4 all the same."""
+    (`models.initializers`). With `broadcast`, the first layer has one set of weights for all pixels
+    (Watters et al. 2019, "Spatial Broadcast Decoder"). Two fields tell a pixel where it is, which
+    otherwise only the image's border would: with `coordinates`, each of the `depth` layers and the
+    last one read two more channels; with `sines`, `places.position_code` is added to the first
+    layer. Unless it `mixes`, no activation mixes the factors before this is read. `doublings` of
+    the layers double the side of the image; with 0 the first one has the image's side, which must
+    be divisible by 4 all the same."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)
@@ -146,17 +146,16 @@ class ConvDecoder(nn.Module):
 
     The first layer renders the code at N/4 x N/4. `depth` hidden layers follow: the first two
     double the side (kernel 4, stride 2), the others keep it (kernel 3). Each of these depth + 1
-    layers ends in a ReLU (the first only if the decoder `mixes`) and is recorded. A last, linear
-    layer (kernel 3) gives the image. Leading axes of the code are carried through.
+    layers ends in the activation (the first only if the decoder `mixes`) and is recorded. A last,
+    linear layer (kernel 3) gives the image. Leading axes of the code are carried through.
 
     Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
     parameters are padded (`Conv.pad_params`): every layer and the image are zero beyond the grid.
 
     Attributes:
       grid: N, divisible by 4.  lowering: see `models.convolution`.
-      settings: `width`, channels C; `depth`; `initial_weights`; `broadcast`; `mixes`; `coordinates`
-        (Liu et al. 2018, "CoordConv"), which are not recorded; `doublings`, how many layers double
-        the side, 0 to 2: the first renders N / 2^doublings.
+      settings: see `Conv`; C is `width`. The channels of `coordinates` (Liu et al. 2018,
+        "CoordConv") are not recorded. The first layer renders N / 2^doublings.
     """
 
     grid: int

@@ -147,13 +147,18 @@ def located(x):
 def conv(settings, variables, code, shapes):
     weights, read = variables["params"], located if settings.coordinates else np.asarray
     first = rendered(weights["render"], code)
-    side, activation = shapes.output.shape[0], relu if settings.mixes else np.asarray
-    times = side // 2**settings.doublings // len(first)
-    layers = [activation(np.tile(first, (times, times, 1)))]
+    side = shapes.output.shape[0] // 2**settings.doublings
+
+    def active(index, x):
+        return relu(x) if settings.activation == "relu" else prelu(weights[f"prelu_{index}"], x)
+
+    first = np.tile(first, (side // len(first), side // len(first), 1))
+    first = active(0, first) if settings.mixes else first
+    layers = [first + positions(side, settings.width) if settings.sines else first]
     for index in range(1, settings.depth + 1):
         stride = 2 if index <= settings.doublings else 1
         x = transposed(weights[f"hidden_{index}"], read(layers[-1]), stride)
-        layers.append(relu(x))
+        layers.append(active(index, x))
     return transposed(weights["image"], read(layers[-1]))[..., 0], layers
 
 

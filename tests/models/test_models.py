@@ -41,6 +41,7 @@ FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
     (Conv(depth=3, width=4, coordinates=True, broadcast=True), IMAGE),
     (Conv(depth=3, width=4, mixes=False, doublings=0), IMAGE),
+    (Conv(depth=3, width=4, broadcast=True, sines=True, activation="prelu", doublings=1), IMAGE),
     (MLP(depth=3, width=5), IMAGE),
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),

@@ -306,6 +306,33 @@ def sharing_besides(besides, shared, own):
     yield from shared_weights_compose.function(None, None, shared, own)
 
 
+@claim(
+    "K11.upsampled",
+    figure="overview",
+    cases=[{"times": "once"}, {"times": "twice"}],
+    runs={weights: f"upsampled_{{times}}_{weights}" for weights in ("shared", "own")},
+)
+def sharing_in_upsampling(times, shared, own):
+    """A convolutional decoder that doubles its image {times}, and tells a pixel its place before x
+    and y are mixed, composes the square if all pixels share the weights that read the code, and
+    does not if each has its own."""
+    yield from shared_weights_compose.function(None, None, shared, own)
+
+
+@claim(
+    "K11.lacks",
+    figure="overview",
+    cases=[{"lacks": of} for of in ("mixed", "relu", "coordinates", "narrow")],
+    runs={"net": "upsampled_once_shared", "lacking": "upsampled_once_{lacks}"},
+)
+def what_upsampling_needs(lacks, net, lacking):
+    """A convolutional decoder that doubles its image once renders less of the square, in most
+    seeds, if one thing is changed: {lacks}."""
+    yield from answers_of(net=net, lacking=lacking)
+    less = rendered(lacking.late.cells) < rendered(net.late.cells).mean()
+    yield most_seeds(less, "seeds that render less of the square")
+
+
 @claim("K11.wide", figure="overview", cases=BUMP, runs={"own": "pixels_own_wide"})
 def wide_bumps_need_no_sharing(own):
     """With bumps so wide that they light every pixel, a per-pixel network composes the square by
@@ -364,6 +391,8 @@ CLAIMS = (
     shared_weights_compose,
     doubled_images_do_not,
     sharing_besides,
+    sharing_in_upsampling,
+    what_upsampling_needs,
     wide_bumps_need_no_sharing,
     uncovered_pixels_learn_from_others,
     without_parts_more_is_rendered,
