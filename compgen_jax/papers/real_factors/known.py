@@ -262,7 +262,7 @@ for claim in ("F4", "F4.penalties"):
     ON_RANGE[claim] = ADDS, _remedied("nearest", without="main effects")
 ON_RANGE["F7"] = ADDS, _remedied("nearest")
 ADDS_SHAPES = letters(IMAGES, (*NEITHER, "half of the seeds"), R=("truth", *SOME[2:]))
-ON_RANGE["F7.shape"] = ADDS_SHAPES, _remedied("nearest")
+ON_RANGE["F7.shape"] = ON_RANGE["F8"] = ADDS_SHAPES, _remedied("nearest")
 for claim in ("F3a", "F3a.predictors"):
     ON_RANGE[claim] = ADDS, _remedied("nearest")
     ON_RANGE[f"{claim}, beside one that renders 70%"] = ADDS_TO_MUCH, _remedied("composer 0.7")
@@ -294,7 +294,7 @@ ROWS = (  # title, known answers in words, how they are made, their rows and run
         IMAGES,
         _on_element,
         {"F2": OF_ELEMENT, "F2.shape": SHAPES, "F2.predictors": OF_ELEMENT}
-        | {"F7.shape": ON_RANGE["F7.shape"]},
+        | {claim: ON_RANGE[claim] for claim in ("F7.shape", "F8")},
     ),
     (
         "pairs of factors",

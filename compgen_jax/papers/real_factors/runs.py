@@ -163,6 +163,9 @@ def _quick() -> dict[str, dict]:
         values[f"pair_{a}_{b}"] = {"task.held_out": f"corner({a}, {b}, share={PAIR_SHARE})"}
     constant = tuple((index, CONSTANT.get(name, "none")) for index, name in enumerate(names))
     low_rank = LOW_RANK | {"model.penalty.axes": constant}
+    # none of these seeds was trained before F8 was written
+    others = low_rank | {"training.seeds": tuple(range(12, 20))}
+    values |= {f"lowrank_{name}": values[name] | others for name in held_out}
     changes = {"lowrank": low_rank, "lowrank_penalties": low_rank | PENALTIES, "encoder": ENCODER}
     values |= {name: values["range"] | new for name, new in (MARGINALS | changes).items()}
     return {name: LENGTH | fields for name, fields in values.items()}
