@@ -15,16 +15,12 @@ DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
     ("sprites_pixelwise_range", False, "Seen by the network of c"),
     ("sprites_range", True, "Held out (a range), by a network that upsamples"),
     ("sprites_pixelwise_range", True, "The same, by a per-pixel network"),
-    ("sprites_lowrank", True, "The same, by a low-rank decoder"),
+    ("sprites_lowrank_range", True, "The same, by a low-rank decoder"),
 )
-KINDS = {"": "upsampled", "pixelwise_": "per pixel"}
-SHARES = {
-    f"sprites_{kind}{of}": f"{of},\n{words}"
-    for of in ("random", "element", "middle", "range", "extrapolation")
-    for kind, words in KINDS.items()
-} | {"sprites_lowrank": "range,\nlow rank"}
-FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
-RENDERED = {"marker": "|", "markersize": 9, "linestyle": ""}
+KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
+HELD_OUT = ("random", "element", "middle", "range", "extrapolation")
+SHARES = {f"sprites_{kind}{of}": words for of in HELD_OUT for kind, words in KINDS.items()}
+FRAMES = {"0.4": "grey frame: a close match", plotting.OOD_COLOR: "red frame: not"}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
     "sprites_range": "none",
@@ -53,36 +49,29 @@ def draw(finished):
     """What decoders draw of sprites that were held out: closely what was asked if it is held out at
     random, and seldom if it is a range. They are given the true factors. (a) Seen combinations, (b
     to d) squares on the right, which were held out: what is asked (above), and what the median seed
-    draws, with the squared correlation (r²) of both. Grey frame: it counts as rendered, in place
-    and size, nearest to the right shape, and more like what is asked than like the nearest ID
-    image; red frame: it does not. (e) By what is held out, the share that is rendered with an r² of
-    .94 (circles, with the 95% interval and seeds), and the share rendered by networks (red bars)
-    and by an interpolator of the codes (grey bars)."""
+    draws, with the squared correlation (r²) of both. Grey frame: it is a close match (r² of .94 or
+    more); red frame: it is not. (e) By what is held out and by kind of decoder, the share of close
+    matches, with the 95% interval and seeds."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
             above = _asked_and_drawn(drawn, run, 5.7 - (place + 1) * 1.34, ood)
             plotting.panel(above, "abcd"[place], title)
-    axis = plotting.axis_at(drawn, 4.6, 0.9, 2.0, 4.35)
-    rows = [one for one in SHARES if one in finished]
-    for row, run in enumerate(finished[one] for one in rows):
+    axis = plotting.axis_at(drawn, 4.9, 0.9, 1.7, 4.35)
+    rows = [(name, index + index // len(KINDS)) for index, name in enumerate(SHARES)]
+    rows = [(name, row) for name, row in rows if name in finished]
+    for name, row in rows:
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
-        if "image_r2" in run.late.cells.scores:
-            close = claims.shapes_rendered(run)
-            plotting.show_number(axis, -row, close, plotting.mean_share, **style)
-        axis.plot(claims.interpolated(run).mean(), -row, **RENDERED, color=plotting.GREY)
-        axis.plot(claims.share(run).mean(), -row, **RENDERED, color=plotting.OOD_COLOR)
-    axis.set_yticks([-row for row in range(len(rows))], [SHARES[one] for one in rows])
+        close = claims.shapes_rendered(finished[name])
+        plotting.show_number(axis, -row, close, plotting.mean_share, **style)
+    axis.set_yticks([-row for _, row in rows], [SHARES[name] for name, _ in rows])
+    for place, of in enumerate(HELD_OUT):
+        row = place * (len(KINDS) + 1)
+        axis.text(-0.62, 0.75 - row, of, fontsize=plotting.SMALL, fontweight="bold", va="center")
     axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
-    of = [claims.share(run).mean() for name, run in finished.items() if name.endswith("_range")]
-    shares = " and ".join(map(plotting.percent, of))
-    plotting.panel(
-        axis, "e", f"Of a range, {shares} is rendered, and little of it closely", wrap=34
-    )
-    plotting.label_mark(axis, "close match (r² of .94)", color=plotting.OOD_COLOR)
+    plotting.panel(axis, "e", "Close matches, by what is held out", wrap=34)
+    plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axis)
-    axis.plot([], [], label="rendered", **RENDERED, color=plotting.OOD_COLOR)
-    axis.plot([], [], label="rendered by interpolation", **RENDERED, color=plotting.GREY)
     axis.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, **plotting.LEGEND)
     for place, (color, words) in enumerate(FRAMES.items()):
         style = {"color": color, "fontsize": plotting.SMALL}
@@ -100,10 +89,10 @@ def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
         for axis, index in zip(axes, chosen, strict=True):
             axis.imshow(np.clip(images[index], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
             axis.set(xticks=[], yticks=[])
-            right = row or cells.scores["rendered"][seed, index]
+            r2 = cells.scores["image_r2"][seed, index]
+            right = row or r2 >= claims.SHAPE
             axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
-            if word == "drawn" and "image_r2" in cells.scores:
-                r2 = cells.scores["image_r2"][seed, index]
+            if word == "drawn":
                 axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
         axes[0].set_ylabel(word)
     return axes[0]
