@@ -144,3 +144,10 @@ def test_a_file_at_fault_is_one_line_with_its_place(tmp_path, text, message):
     path.write_text(text)
     with refused(str(path), message):
         configs.changed(Config(model=MLP()), {"task.name": f"{path}:Turned"})
+
+
+def test_differences_name_a_field_that_one_family_lacks():
+    conv, mlp = Config(name="conv"), configs.changed(Config(), {"model.name": "mlp"})
+    found = configs.differences(conv, mlp)
+    assert found["model.coordinates"] == (False, configs.ABSENT)
+    assert found["model.name"] == ("conv", "mlp") and "name" not in found

@@ -38,7 +38,7 @@ DRAWN = {  # decoders whose drawings stand below one another
     "donut_stripes": "the same,\nstripes shown",
     "pixels_own_bump": "per pixel,\nown weights",
     "pixels_shared_bump": "per pixel,\nshared weights",
-    "convolutions_shared_bump": "full-size conv.,\nshared weights",
+    "upsampled_once_shared": "upsampled once,\nshared weights",
 }
 POINTS = (0.0, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 

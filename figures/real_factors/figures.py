@@ -69,7 +69,7 @@ def draw(finished):
         row = place * (len(KINDS) + 1)
         axis.text(-0.62, 0.75 - row, of, fontsize=plotting.SMALL, fontweight="bold", va="center")
     axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
-    plotting.panel(axis, "e", "Close matches, by what is held out", wrap=34)
+    plotting.panel(axis, "e", "Close matches, by what is held out", wrap=24)
     plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axis)
     axis.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, **plotting.LEGEND)
