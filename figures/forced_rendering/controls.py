@@ -133,8 +133,8 @@ RUNGS = dict(
         (
             "convolutions",
             "convolutions with\npixel coordinates",
-            "MLP of each pixel,\none-hot code",
-            "MLP of each pixel,\nbump code",
+            "per-pixel network,\none-hot code",
+            "per-pixel network,\nbump code",
             "transformer\nover pixels",
         ),
         strict=True,

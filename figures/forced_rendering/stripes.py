@@ -265,15 +265,17 @@ def draw_bumps(runs):
     for name, style in SCORES.items():
         values = [plotting.ood_shares(run.late.cells, name) for run in networks]
         plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share, dots=style[0])
-    accuracy.set_xticks(places, [bumps_of(run) for run in networks])
+    labels = [f"{bumps_of(run)}\n({len(run.seeds)} networks)" for run in networks]
+    accuracy.set_xticks(places, labels)
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
     accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(-0.05, 1.05))
     nearer = [str(bumps_of(run)) for run, bump, plus in zip(networks, *means.values(), strict=True)
               if bump < plus]  # fmt: skip
     with_bumps = f"With {' and '.join(nearer)} bumps, images" if nearer else "No images"
     plotting.panel(error, "c", f"{with_bumps} are nearer to the bump", wrap=60)
-    shares = plotting.span([each.mean() for each in values])
-    plotting.panel(accuracy, "d", f"{shares} are rendered", wrap=30)
+    share = plotting.percent(values[-1].mean())
+    title = f"With {bumps_of(networks[-1])} bumps, {share} are rendered"
+    plotting.panel(accuracy, "d", title, wrap=60)
     plotting.legend_below(numbers, ncols=3)
     plotting.panel(stripes[0], "a")
     plotting.panel(axes[0, 0], "b", "Scaled to the ends below", up=6)
