@@ -108,9 +108,9 @@ def draw_codes_and_supports(runs):
     codes.set_xlabel("code of the latent (R² of an affine map from the code to the latent)")
     supports.set_xlabel("sets that are seen")
     plotting.legend_below(drawn, codes)
-    title = f"Students compose held-out sets from {parts.composed(of_codes)} codes"
+    title = f"From {parts.composed(of_codes)} codes, networks are right on held-out sets"
     plotting.panel(codes, "a", title, wrap=90)
-    title = f"Students compose held-out sets with {parts.composed(of_supports)} supports"
+    title = f"With {parts.composed(of_supports)} choices of sets, networks are right on held-out ones"
     plotting.panel(supports, "b", title, wrap=90)
     return drawn
 
