@@ -238,7 +238,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
 
 def test_sprites_have_their_numbers(drawn):
     for figure, runs, words in (
-        ("sprites", stand_ins.hold_outs(), "Of a range, 0% and 100% is rendered"),
+        ("sprites", stand_ins.hold_outs(), "Of a range, 0%, 100%, 100% are close matches"),
         ("sprites_remedies", stand_ins.remedies(), "most is added by slices (+1.00)"),
         ("sprites_pairs", stand_ins.pairs("follows"), "1 [1, 1]"),
         ("sprites_pairs", stand_ins.pairs("all alike"), "rendered alike"),
