@@ -110,7 +110,8 @@ def draw_codes_and_supports(runs):
     plotting.legend_below(drawn, codes)
     title = f"From {parts.composed(of_codes)} codes, networks are right on held-out sets"
     plotting.panel(codes, "a", title, wrap=90)
-    title = f"With {parts.composed(of_supports)} choices of sets, networks are right on held-out ones"
+    choices = parts.composed(of_supports)
+    title = f"With {choices} choices of sets, networks are right on held-out ones"
     plotting.panel(supports, "b", title, wrap=90)
     return drawn
 
