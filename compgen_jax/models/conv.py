@@ -144,10 +144,11 @@ class Conv(Model):
 class ConvDecoder(nn.Module):
     """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
 
-    The first layer renders the code at N/4 x N/4. `depth` hidden layers follow: the first two
-    double the side (kernel 4, stride 2), the others keep it (kernel 3). Each of these depth + 1
-    layers ends in the activation (the first only if the decoder `mixes`) and is recorded. A last,
-    linear layer (kernel 3) gives the image. Leading axes of the code are carried through.
+    With two doublings the first layer, recorded after its place is added, renders the code at
+    N/4 x N/4. `depth` hidden layers follow: the first two double the side (kernel 4, stride 2), the
+    others keep it (kernel 3). Each of these depth + 1 layers ends in the activation (the first only
+    if the decoder `mixes`) and is recorded. A last, linear layer (kernel 3) gives the image.
+    Leading axes of the code are carried through.
 
     Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
     parameters are padded (`Conv.pad_params`): every layer and the image are zero beyond the grid.

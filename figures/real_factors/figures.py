@@ -49,9 +49,10 @@ def draw(finished):
     """What decoders draw of sprites that were held out: closely what was asked if it is held out at
     random, and seldom if it is a range. They are given the true factors. (a) Seen combinations, (b
     to d) squares on the right, which were held out: what is asked (above), and what the median seed
-    draws, with the squared correlation (r²) of both. Grey frame: it is a close match (r² of .94 or
-    more); red frame: it is not. (e) By what is held out and by kind of decoder, the share of close
-    matches, with the 95% interval and seeds."""
+    draws, with the squared correlation (r²) of both. Grey frame: it is a close match (rendered,
+    with an r² of .94 or more); red frame: it is not. (e) By what is held out and by kind of
+    decoder, the share of close matches, with the 95% interval and seeds. The low-rank decoders are
+    those of F8, at other seeds than those of the figure `sprites_remedies`."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
@@ -92,7 +93,8 @@ def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
             axis.imshow(np.clip(images[index], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
             axis.set(xticks=[], yticks=[])
             r2 = cells.scores["image_r2"][seed, index]
-            right = row or r2 >= claims.SHAPE
+            close = cells.scores["rendered"][seed, index] and r2 >= claims.SHAPE
+            right = row or close
             axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
             if word == "drawn":
                 axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)

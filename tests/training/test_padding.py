@@ -42,13 +42,15 @@ def test_groups_keep_waste_below_the_limit():
     assert padding.waste((8, 12)) == pytest.approx(1 - (64 + 144) / 288)
 
 
-@pytest.mark.parametrize("coordinates", [False, True])
+@pytest.mark.parametrize(
+    "told", [{}, {"coordinates": True}, {"sines": True, "activation": "prelu"}]
+)
 @pytest.mark.parametrize("lowering", ["lax", "gemm", "winograd"])
-def test_a_padded_decoder_draws_what_the_small_one_draws(lowering, coordinates):
+def test_a_padded_decoder_draws_what_the_small_one_draws(lowering, told):
     """Every layer of it, with biases that would light the image beyond the grid. Parts of the code
     are padded each at its end: 8 + 3 + 1 numbers to 12 + 5 + 1."""
     grid = GRIDS[0]
-    settings = Conv(width=8, depth=3, coordinates=coordinates)
+    settings = Conv(width=8, depth=3, **told)
     small, large = (settings.make(of_image(length, side, lowering))
                     for length, side in zip((12, 18), GRIDS, strict=True))  # fmt: skip
     key = jax.random.key(grid)

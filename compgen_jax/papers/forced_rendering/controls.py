@@ -287,8 +287,9 @@ def shared_weights_compose(layers, code, shared, own):
     runs={weights: f"doubling_{weights}_{{code}}" for weights in ("shared", "own")},
 )
 def doubled_images_do_not(code, shared, own):
-    """With the {code} code, a convolutional decoder that doubles its image twice does not compose
-    the square, whether its first pixels share the weights that read the code or not."""
+    """With the {code} code, a convolutional decoder that doubles its image twice, and mixes x and y
+    before a pixel is told its place, does not compose the square, whether its first pixels share
+    the weights that read the code or not."""
     yield from answers_of(shared=shared, own=own)
     yield fails("shared", shared)
     yield fails("own", own)

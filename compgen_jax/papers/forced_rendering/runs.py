@@ -507,12 +507,12 @@ RUNS |= {
     "doubling_unmixed_undoubled_64": Preset(DOUBLING, NEITHER | {"model.width": 64}, **QUICK),
     "convolutions_shared_32": Preset(RUNS["convolutions_shared_bump"], NARROW, **QUICK),
 }
-# What a convolutional decoder needs to compose that doubles its image: the network `shared`, and
-# others that lack one thing each. Found at seeds 50 to 53, and written down before any of the seeds
-# judged here was trained.
+# A convolutional decoder that doubles its image and composes, `once_shared`, and others in which
+# one thing is changed. Found at seeds 50 to 53, and written down before any of the seeds judged
+# here was trained.
 EARLY_PLACE = {"model.broadcast": True, "model.mixes": False, "model.sines": True}
 ONCE = EARLY_PLACE | {"model.activation": "prelu", "model.doublings": 1, "model.width": 64}
-LACKING = {
+VARIANTS = {
     "once_shared": {},
     "once_own": {"model.broadcast": False},
     "once_mixed": {"model.mixes": True},
@@ -522,10 +522,10 @@ LACKING = {
     "twice_shared": {"model.doublings": 2},
     "twice_own": {"model.doublings": 2, "model.broadcast": False},
 }
-for name, lacks in LACKING.items():
+for name, changes in VARIANTS.items():
     RUNS[f"upsampled_{name}"] = Preset(
         BUMP_CNN,
-        ONCE | lacks,
+        ONCE | changes,
         quick=LADDER | SLOWLY | OTHERS,
         paper=SLOWLY | LONGER,
         scales=SCALES if name in ("once_shared", "once_own") else ("quick",),
