@@ -70,8 +70,8 @@ def draw(finished):
         row = place * (len(KINDS) + 1)
         axis.text(-0.62, 0.75 - row, of, fontsize=plotting.SMALL, fontweight="bold", va="center")
     axis.set(xlim=(-0.04, 1.04), xlabel="share of what was held out")
-    of_range = [claims.shapes_rendered(run) for one, run in finished.items() if "range" in one]
-    found = ", ".join(plotting.percent(each.mean()) for each in of_range)
+    of_range = [finished[name] for name, _ in rows if name.endswith("_range")]
+    found = ", ".join(plotting.percent(claims.shapes_rendered(run).mean()) for run in of_range)
     plotting.panel(axis, "e", f"Of a range, {found} are close matches", wrap=26)
     plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axis)
