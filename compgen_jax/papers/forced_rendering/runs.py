@@ -530,6 +530,18 @@ for name, changes in VARIANTS.items():
         paper=SLOWLY | LONGER,
         scales=SCALES if name in ("once_shared", "once_own") else ("quick",),
     )
+# From the usual decoder to `upsampled_twice_*`, one change after another.
+STEPS = {
+    "unmixed": UNMIXED,
+    "sines": {"model.sines": True, "model.coordinates": False},
+    "wide": {"model.width": 64},
+}
+for weights in ("shared", "own"):
+    fields = dict(OTHERS)
+    for step, change in STEPS.items():
+        fields |= change
+        usual = RUNS[f"doubling_{weights}_bump"]
+        RUNS[f"upsampled_{step}_{weights}"] = Preset(usual, dict(fields), **QUICK)
 # With as many parameters, 130,000, and where a second bump or wide bumps light every pixel. Seeds 0
 # to 7 were looked at before the claims K11.besides and K11.wide were written.
 LATER = {"training.seeds": tuple(range(8, 16))}
