@@ -343,6 +343,20 @@ def wide_bumps_need_no_sharing(own):
 
 
 @claim(
+    "K11.stripes",
+    figure="overview",
+    cases=BUMP,
+    runs={"own": "pixels_own_stripes", "shuffled": "pixels_own_stripes_shuffled"},
+)
+def stripes_need_no_sharing(own, shuffled):
+    """Trained on bumps and stripes, a per-pixel network composes the square by weights of each
+    pixel's own, and does not if the stripes have the codes of other stripes."""
+    yield from answers_of(own=own, shuffled=shuffled)
+    yield most_seeds(composes(own), f"{COMPOSE}, own")
+    yield fails("shuffled", shuffled)
+
+
+@claim(
     "K11.apart",
     figure="apart",
     cases=BUMP,
@@ -395,6 +409,7 @@ CLAIMS = (
     sharing_in_upsampling,
     what_upsampling_needs,
     wide_bumps_need_no_sharing,
+    stripes_need_no_sharing,
     uncovered_pixels_learn_from_others,
     without_parts_more_is_rendered,
 )
