@@ -571,6 +571,10 @@ RUNS |= {
     "bump_cnn_authors_128": Preset(
         BUMP_AUTHORS, {"model.width": 128}, takes=("about 4 h",), **PAPER
     ),
+    # as deep as the authors' network, with half of its channels, around our square of 10 x 10
+    "bump_cnn_deep": Preset(
+        RUNS["bump_cnn"], {"model.depth": 10, "model.width": 128}, takes=("1 h",), **QUICK
+    ),
     "data_scaling": Preset(
         SCALING,
         quick=SWEEP
