@@ -540,8 +540,8 @@ for weights, width in {"own": 16, "shared": 176}.items():
         f"pixels_{weights}_wide": Preset(one, {"task.image.sigma": 2.5}, **QUICK),
         f"pixels_{weights}_two_objects": Preset(RUNS["two_objects"], model, **QUICK),
     }
-# As many stripes as bumps, with own weights. Steps are such that bumps are learnt at seed 50, of which
-# the ID cells alone were looked at; none was trained before the claim K11.stripes was written.
+# As many stripes as bumps, with own weights. Steps are enough at seeds 50 and 51, of which the ID
+# cells alone were looked at; no other was trained before the claim K11.stripes was written.
 STRIPED = OTHERS | {"task.stripes.copies": 31}
 RUNS["pixels_own_stripes"] = Preset(RUNS["pixels_own_bump"], STRIPED, **QUICK)
 shuffled = {"task.stripes.shuffled_codes": True}
