@@ -237,6 +237,13 @@ def stripes_beat_predictors(net):
     yield from above_trivial(net)
 
 
+# Written before any network was trained on as many bumps as without stripes, and as many stripes.
+@claim("K5.added", **STRIPES | {"runs": {"net": "bump_cnn_stripes"}})
+def added_stripes_compose(net):
+    """Trained on stripes and all bumps around the square, networks compose the square."""
+    yield from stripes_compose.function(net)
+
+
 # Each stripe comes with the code of another, so it gives the same light and no factor.
 @claim("K5.shuffled", **STRIPES | {"runs": {"net": "donut_stripes_shuffled"}})
 def shuffled_stripes_fail(net):
@@ -402,6 +409,7 @@ CLAIMS = (
     light_keeps_the_order,
     stripes_compose,
     stripes_beat_predictors,
+    added_stripes_compose,
     shuffled_stripes_fail,
     shared_weights_compose,
     doubled_images_do_not,

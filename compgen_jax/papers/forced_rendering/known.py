@@ -305,6 +305,7 @@ ON_HOLES = {
     f"K3.interpolation, {BESIDE_BUMP}": COMPOSES,
     "K5": COMPOSES,
     f"K5, {BESIDE_BUMP}": NONE,
+    "K5.added": COMPOSES,
     "K5.baselines": COMPOSES,
     "K5.shuffled": FAILS,
 }
@@ -390,6 +391,7 @@ def _with_stripes_alone(name, known):
 BESIDE = {
     "K5": _counted,
     f"K5, {BESIDE_BUMP}": _counted_beside_bump,
+    "K5.added": _counted,
     "K5.baselines": _counted,
     "K5.shuffled": _counted,
     f"C1.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
