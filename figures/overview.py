@@ -30,6 +30,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
     },
     "Training shows x alone and y alone": {
         "donut_stripes": "stripes and a few bumps",
+        "bump_cnn_stripes": "stripes, added to the bumps",
     },
     "Weights that read the code: own or shared": {
         "pixels_own_bump": "per-pixel network, own",
