@@ -545,7 +545,11 @@ for weights, width in {"own": 16, "shared": 176}.items():
 STRIPED = OTHERS | {"task.stripes.copies": 31}
 RUNS["pixels_own_stripes"] = Preset(RUNS["pixels_own_bump"], STRIPED, **QUICK)
 shuffled = {"task.stripes.shuffled_codes": True}
-RUNS["bump_cnn_stripes"] = Preset(RUNS["bump_cnn"], STRIPED, **QUICK)  # see the claim K5.added
+RUNS["bump_cnn_stripes"] = Preset(  # see the claim K5.added
+    RUNS["bump_cnn"],
+    quick=STRIPED,
+    paper={"task.stripes.copies": 36, "training.seeds": tuple(range(20, 26))},
+)
 RUNS["pixels_own_stripes_shuffled"] = Preset(RUNS["pixels_own_stripes"], shuffled, **QUICK)
 # Two sets of weights: one for the pixels that no shown bump covers, 6 x 6 (13 x 13 at the papers'
 # size), or as many of a corner, and one for the rest. None was trained before the claim K11.apart
