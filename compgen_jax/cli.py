@@ -237,6 +237,7 @@ def heed_interrupts(patience: float = PATIENCE):
         while os.read(told, 1) != bytes([signal.SIGINT]):
             pass
         time.sleep(patience)
+        print(file=sys.stderr)  # behind a bar that is still open
         _end_at_once()
 
     threading.Thread(target=watch, daemon=True).start()

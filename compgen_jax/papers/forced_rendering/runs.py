@@ -394,9 +394,8 @@ RUNS |= {
         takes=("about 30 s", "about 2 h"),
     ),
 }
-RUNS["donut_stripes_shuffled"] = Preset(
-    RUNS["donut_stripes"], {"task.stripes.shuffled_codes": True}, **QUICK
-)
+SHUFFLED = {"task.stripes.shuffled_codes": True}
+RUNS["donut_stripes_shuffled"] = Preset(RUNS["donut_stripes"], SHUFFLED, **QUICK)
 # Held out is a box; a square of x and y at every size, so that none of its pairs (x, y) is seen; a
 # square of x and size at every y; as many combinations as in the box, at random.
 RUNS |= {
@@ -544,13 +543,12 @@ for weights, width in {"own": 16, "shared": 176}.items():
 # cells alone were looked at; no other was trained before the claim K11.stripes was written.
 STRIPED = OTHERS | {"task.stripes.copies": 31}
 RUNS["pixels_own_stripes"] = Preset(RUNS["pixels_own_bump"], STRIPED, **QUICK)
-shuffled = {"task.stripes.shuffled_codes": True}
+RUNS["pixels_own_stripes_shuffled"] = Preset(RUNS["pixels_own_stripes"], SHUFFLED, **QUICK)
 RUNS["bump_cnn_stripes"] = Preset(  # see the claim K5.added
     RUNS["bump_cnn"],
     quick=STRIPED,
     paper={"task.stripes.copies": 36, "training.seeds": tuple(range(20, 26))},
 )
-RUNS["pixels_own_stripes_shuffled"] = Preset(RUNS["pixels_own_stripes"], shuffled, **QUICK)
 # Two sets of weights: one for the pixels that no shown bump covers, 6 x 6 (13 x 13 at the papers'
 # size), or as many of a corner, and one for the rest. None was trained before the claim K11.apart
 # was written.
