@@ -549,6 +549,11 @@ RUNS["bump_cnn_stripes"] = Preset(  # see the claim K5.added
     quick=STRIPED,
     paper={"task.stripes.copies": 36, "training.seeds": tuple(range(20, 26))},
 )
+# the low-rank decoder around the same square
+for name in ("none", "variance"):
+    RUNS[f"lowrank_{name}_square"] = Preset(
+        RUNS[f"lowrank_{name}"], quick=EDGES | OTHERS | {"task.support.region": "donut"}, **QUICK
+    )
 # Two sets of weights: one for the pixels that no shown bump covers, 6 x 6 (13 x 13 at the papers'
 # size), or as many of a corner, and one for the rest. None was trained before the claim K11.apart
 # was written.
