@@ -34,7 +34,7 @@ TRAINED = {
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),
     "holdout_map": stand_ins.holdout_map,
-    "sprites": stand_ins.hold_outs,
+    **dict.fromkeys(("sprites", "sprites_seeds"), stand_ins.hold_outs),
     "sprites_remedies": stand_ins.remedies,
     "sprites_pairs": stand_ins.pairs,
     "sprites_montero": stand_ins.montero,
