@@ -11,6 +11,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "positional_cnn": "sines and cosines",
         "bump_mlp": "multilayer perceptron, bump code",
         "bump_cnn_deep": "10 layers of 128 channels",
+        "bump_cnn_authors_square": "the authors' network, a tenth of its training",
     },
     "Something else is held out": {
         "bump_cnn_square_8": "a square of 8 × 8",
@@ -67,9 +68,11 @@ ROWS = {  # by what is asked; the run, and what is special about it
         "upsampled_twice_mixed": "the same, x and y mixed first",
         "upsampled_twice_narrow": "the same, 32 channels",
     },
-    "Low-rank decoder, a corner is held out": {
+    "Low-rank decoder, a corner or a square is held out": {
         "lowrank_none": "without penalties",
         "lowrank_variance": "with the variance penalty",
+        "lowrank_none_square": "the square, without penalties",
+        "lowrank_variance_square": "the square, with the variance penalty",
     },
     "Sprites (shapes of several sizes, turns and places)": {
         "sprites_range": "held out: squares on the right",

@@ -576,6 +576,13 @@ RUNS |= {
     "bump_cnn_authors": Preset(
         BUMP_AUTHORS, takes=("about 16 h, by its FLOPs; 6 minutes on an H100",), **PAPER
     ),
+    # around the square of our networks, for the first tenth of its training
+    "bump_cnn_authors_square": Preset(
+        BUMP_AUTHORS,
+        epochs(25, 1) | {"task.support.low": 6, "task.support.high": 22, "training.seeds": (0, 1)},
+        takes=("an hour",),
+        **PAPER,
+    ),
     "bump_cnn_authors_128": Preset(
         BUMP_AUTHORS, {"model.width": 128}, takes=("about 4 h",), **PAPER
     ),
