@@ -286,7 +286,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
-    interval, '%.' without it, '2' in so many digits with it, '2.' without it, 'of' as a count of
+    interval, '%.' without it, '2' with so many decimals and it, '2.' without it, 'of' as a count of
     seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
     at its end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how
     many verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
@@ -337,9 +337,8 @@ def _formatted(number: dict, how: str) -> str:
         percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
         low, high = map(percent, number["ci95"])
         return f"{percent(number['value'])}%" + ("" if alone else f" [{low}, {high}]")
-    if alone:
-        return text.number(number["value"], digits=int(digits))
-    return text.with_interval(number, digits=int(digits))
+    value, low, high = (f"{each:.{digits}f}" for each in (number["value"], *number["ci95"]))
+    return value if alone else f"{value} [{low}, {high}]"
 
 
 # --- results, presets, gallery -----------------------------------------------------------------
