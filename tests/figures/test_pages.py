@@ -83,7 +83,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
     for mark, words in {
         f"{number}; %": "25% [20, 30]",
         "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
-        f"{number}; 2": "0.25 [0.2, 0.3]",
+        f"{number}; 2": "0.25 [0.20, 0.30]",
         f"{number}; 2.": "0.25",
         f"{number}; of": "1 of 4",
         "quick C10/bump = reproduced": "reproduced",
