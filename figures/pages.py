@@ -286,7 +286,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
-    interval, '%.' without it, '2' with so many decimals and it, '2.' without it, 'of' as a count of
+    interval, '%.' without it, '2' in so many decimals with it, '2.' without it, 'of' as a count of
     seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
     at its end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how
     many verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
@@ -332,13 +332,12 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 def _formatted(number: dict, how: str) -> str:
     if how == "of":
         return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
-    alone, digits = how.endswith("."), how.rstrip(".")
-    if digits == "%":
-        percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
-        low, high = map(percent, number["ci95"])
-        return f"{percent(number['value'])}%" + ("" if alone else f" [{low}, {high}]")
-    value, low, high = (f"{each:.{digits}f}" for each in (number["value"], *number["ci95"]))
-    return value if alone else f"{value} [{low}, {high}]"
+    digits = how.rstrip(".")
+    percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
+    shown = percent if digits == "%" else f"{{:.{digits}f}}".format
+    value, low, high = map(shown, (number["value"], *number["ci95"]))
+    unit, interval = "%" * (digits == "%"), f" [{low}, {high}]" * (digits == how)
+    return f"{value}{unit}{interval}"
 
 
 # --- results, presets, gallery -----------------------------------------------------------------

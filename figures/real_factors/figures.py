@@ -81,6 +81,7 @@ def draw(finished):
 
 
 def _with_frames(drawn):
+    """The figure, below which stands what the colours of its frames mean."""
     for place, (color, words) in enumerate(FRAMES.items()):
         style = {"color": color, "fontsize": plotting.SMALL}
         drawn.text((0.4 + 1.5 * place) / drawn.get_figwidth(), 0.01, words, **style)
