@@ -35,10 +35,9 @@ EXAMPLES, APART = 5, 4
 IMAGE, GAP, MAP, DRAWING = 0.55, 0.05, 1.38, 0.76
 DRAWN = {  # decoders whose drawings stand below one another
     "bump_cnn": "convolutional\ndecoder",
-    "donut_stripes": "the same,\nstripes shown",
+    "bump_cnn_stripes": "the same,\nstripes added",
     "pixels_own_bump": "per pixel,\nown weights",
     "pixels_shared_bump": "per pixel,\nshared weights",
-    "upsampled_once_shared": "upsampled once,\nshared weights",
 }
 POINTS = (0.0, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
@@ -46,7 +45,7 @@ POINTS = (0.0, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
 def draw_drawings(runs):
     """Some decoders draw what others cannot. What is asked at five held-out positions (circles),
-    what interpolation makes of the codes and images that the first decoder saw, and what five
+    what interpolation makes of the codes and images that the first decoder saw, and what four
     decoders draw, at the end of training by the seed whose share rendered is the median. Below an
     image the factor by which it is scaled, and whether it is rendered. Right: the share of all
     held-out cells rendered, mean over seeds, in the median of the last five evaluations."""
@@ -67,7 +66,7 @@ def draw_drawings(runs):
         if late:
             for axis, right in zip(axes, cells.scores["rendered"][seed, indices], strict=True):
                 axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
-            words = f"{plotting.percent(plotting.ood_share(late))} of\nall positions"
+            words = f"{plotting.percent(plotting.ood_share(late))} of\nthe square"
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 

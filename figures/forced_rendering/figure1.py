@@ -32,9 +32,8 @@ def draw(runs):
     error is that of a blank image. Figure 1. (a) The combinations of x and y that are held out;
     below, the corner that other figures hold out. (b, c) The bump and the ramp code. Left,
     the error at every half pixel over that of a blank image, mean over seeds; above it the share of
-    held-out cells rendered by the network, and by kernel ridge regression on the same codes: with a
-    Gaussian kernel (interpolation), and with that of a wide network, which learns no features.
-    Right, what is asked and what the first seed draws, at ID and at held-out cells (circles); a
+    held-out cells rendered by the network, and by interpolation: kernel ridge regression on the
+    same codes. Right, what is asked and what the first seed draws, at ID and at held-out cells (circles); a
     faint image is scaled by the factor below it."""
     runs, maps, regions = by_code(runs), [], []
     for run in runs.values():
@@ -57,9 +56,8 @@ def draw(runs):
         image = plotting.show_map(axis, maps[row], cells.grid, norm="log", **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
         title = (
-            f"With the {code} code, {plotting.ood_share(late.cells):.0%} of held-out cells are "
-            f"rendered; by interpolation {plotting.ood_share(late.interpolator):.0%}, "
-            f"by a wide network {plotting.ood_share(late.wide_network):.0%}"
+            f"With the {code} code, {plotting.ood_share(late.cells):.0%} of held-out positions are "
+            f"rendered; by interpolation {plotting.ood_share(late.interpolator):.0%}"
         )
         plotting.panel(axis, "bc"[row], title, wrap=36, color=plotting.CODE_COLORS[code])
         bar = plotting.axis_at(picture, 2.15 + MAP + 0.05, bottom, 0.07, MAP)
