@@ -20,7 +20,7 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import claims, cli
-from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
+from compgen_jax.claims import BASE, CONTRADICTED, FRESH, INCONCLUSIVE, REPRODUCED
 from compgen_jax.config import changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import Paper
@@ -276,7 +276,7 @@ def known_answers(paper: Paper) -> list[str]:
 CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
-    r"(<!-- \[(?:(confirmed|open)|(quick|paper) ([\w.]+)/([^;=\]]*)"
+    r"(<!-- \[(?:(confirmed|open)|(quick|paper|fresh) ([\w.]+)/([^;=\]]*)"
     r"(?:; (.+?); (\S+)| = (\w+)([!.]?)))\] -->).*?<!-- \] -->"
 )
 
@@ -287,17 +287,17 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many decimals with it, '2.' without it, 'of' as a count of
-    seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
+    seeds; with `fresh` for `quick` it is that of fresh seeds. `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.'
     at its end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how
     many verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
     open. Raises ValueError where a verdict is another.
     """
-    base = {
-        (scale, row["claim"], row["case"]): row
+    by_setting = {
+        (row["setting"], scale, row["claim"], row["case"]): row
         for scale, of_scale in rows.items()
         for row in of_scale
-        if row["setting"] == BASE
     }
+    base = {key[1:]: row for key, row in by_setting.items() if key[0] == BASE}
     asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
     quick = [row["verdict"] for (scale, *_), row in base.items() if scale == "quick"]
     of_runs = functools.cache(committed.runs)
@@ -312,7 +312,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
-        row = base.get((scale, claim, case))
+        key = (FRESH, "quick") if scale == "fresh" else (BASE, scale)
+        row = by_setting.get((*key, claim, case))
         if row is None or (verdict and row["verdict"] != verdict):
             raise ValueError(
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
