@@ -74,8 +74,9 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
 
 
 def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
+    of_fresh = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
     rows = {
-        "quick": [row(settings=SETTINGS, confirmed="no")],
+        "quick": [row(settings=SETTINGS, confirmed="no"), row(setting="fresh seeds", conditions=of_fresh)],
         "paper": [row(verdict="inconclusive")],
     }
     fill = lambda mark: pages.filled(f"a <!-- [{mark}] -->old<!-- ] --> b", rows)
@@ -86,6 +87,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2": "0.25 [0.20, 0.30]",
         f"{number}; 2.": "0.25",
         f"{number}; of": "1 of 4",
+        "fresh C10/bump; share rendered OOD; %": "50% [40, 60]",
         "quick C10/bump = reproduced": "reproduced",
         "quick C10/bump = reproduced.": "",
         "quick C10/bump = reproduced!": "no",
