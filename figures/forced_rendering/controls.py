@@ -44,11 +44,12 @@ POINTS = (0.0, 0.6), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
 def draw_drawings(runs):
-    """Some decoders draw what others cannot. What is asked at five held-out positions (circles),
-    what interpolation makes of the codes and images that the first decoder saw, and what four
-    decoders draw, at the end of training by the seed whose share rendered is the median. Below an
-    image the factor by which it is scaled, and whether it is rendered. Right: the share of all
-    held-out cells rendered, mean over seeds, in the median of the last five evaluations."""
+    """Some decoders draw what others cannot. What is asked at five held-out positions (circles;
+    the outline has all), what interpolation makes of the codes and images that the first decoder
+    saw, and what four decoders draw, at the end of training by the seed whose share rendered is the
+    median. Below an image the factor by which it is scaled, and whether it is rendered. Right: the
+    share of all held-out cells rendered, mean over seeds, in the median of the last five
+    evaluations."""
     first = runs["bump_cnn"]
     rows = {"asked": (first.cells, None)}
     rows |= {"interpolation": (first.interpolator, first.late.interpolator)}
@@ -61,6 +62,8 @@ def draw_drawings(runs):
         seed = plotting.median_seed(cells)
         images_B = cells.predictions[seed] if late else cells.truths
         plotting.show_held_out(axes, images_B, cells, indices)
+        for axis in axes:
+            plotting.outline(axis, plotting.over_grid(cells.held_out, cells), linewidth=0.8)
         at = {"transform": axes[0].transAxes, "ha": "right", "va": "center"}
         axes[0].text(-0.15, 0.5, name, fontsize=plotting.SMALL, **at)
         if late:

@@ -33,8 +33,8 @@ def draw(runs):
     below, the corner that other figures hold out. (b, c) The bump and the ramp code. Left,
     the error at every half pixel over that of a blank image, mean over seeds; above it the share of
     held-out cells rendered by the network, and by interpolation: kernel ridge regression on the
-    same codes. Right, what is asked and what the first seed draws, at ID and at held-out cells (circles); a
-    faint image is scaled by the factor below it."""
+    same codes. Right, what is asked and what the first seed draws, at ID and at held-out cells
+    (circles); a faint image is scaled by the factor below it."""
     runs, maps, regions = by_code(runs), [], []
     for run in runs.values():
         errors = run.error_at(signals.fine_points(run.cells.grid)).mean(axis=0)
