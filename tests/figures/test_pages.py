@@ -74,9 +74,10 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
 
 
 def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
-    of_fresh = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
+    fresh = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
+    fresh = row(setting="fresh seeds", conditions=fresh)
     rows = {
-        "quick": [row(settings=SETTINGS, confirmed="no"), row(setting="fresh seeds", conditions=of_fresh)],
+        "quick": [row(settings=SETTINGS, confirmed="no"), fresh],
         "paper": [row(verdict="inconclusive")],
     }
     fill = lambda mark: pages.filled(f"a <!-- [{mark}] -->old<!-- ] --> b", rows)
