@@ -715,7 +715,7 @@ SETTINGS = (
     ),
 )
 
-# trained once more at fresh seeds, to confirm C1 to C10, C12, C13 and K1 to K5
+# trained once more at fresh seeds, to confirm C1 to C10, C12, C13, K1 to K5 and K11
 CONFIRMED = fresh(
     *(f"{code}_cnn" for code in ("bump", "ramp", "onehot", "positional")),
     *("bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn_depth2"),
@@ -724,4 +724,5 @@ CONFIRMED = fresh(
     *(f"lowrank_{name}" for name in ABLATIONS),
     *("donut_stripes", "donut_stripes_shuffled", "two_objects"),
     *(f"ladder_{rung}_donut" for rung in RUNGS),
+    *("pixels_own_bump", "pixels_shared_bump"),
 )
