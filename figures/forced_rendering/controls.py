@@ -39,7 +39,7 @@ DRAWN = {  # decoders whose drawings stand below one another
     "pixels_own_bump": "per pixel,\nown weights",
     "pixels_shared_bump": "per pixel,\nshared weights",
 }
-POINTS = (0.0, 0.6), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
+POINTS = (0.45, 1.0), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
