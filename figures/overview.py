@@ -32,6 +32,7 @@ ROWS = {  # by what is asked; the run, and what is special about it
     "Training shows x alone and y alone": {
         "donut_stripes": "stripes and a few bumps",
         "bump_cnn_stripes": "stripes, added to the bumps",
+        "bump_cnn_stripes_shuffled": "the same, with wrong codes",
     },
     "Weights that read the code: own or shared": {
         "pixels_own_bump": "per-pixel network, own",

@@ -5,7 +5,6 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.forced_rendering.controls import RUNGS as LADDER
 from compgen_jax.papers.forced_rendering.controls import ladder, on_lit_pixels, trivial_errors
 from compgen_jax.papers.forced_rendering.images import composes
 from compgen_jax.statistics import mean_with_interval
@@ -129,19 +128,13 @@ def draw(runs):
     return picture
 
 
-RUNGS = dict(
-    zip(
-        LADDER,
-        (
-            "convolutions",
-            "convolutions with\npixel coordinates",
-            "per-pixel network,\none-hot code",
-            "per-pixel network,\nbump code",
-            "transformer\nover pixels",
-        ),
-        strict=True,
-    )
-)
+RUNGS = {
+    "conv": "convolutions",
+    "conv_coordinates": "convolutions with\npixel coordinates",
+    "pixelwise_onehot": "per-pixel network,\none-hot code",
+    "pixelwise_bump": "per-pixel network,\nbump code",
+    "transformer": "transformer\nover pixels",
+}
 HOLES = {"donut": "a square", "corner": "a corner"}
 
 

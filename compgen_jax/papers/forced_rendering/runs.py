@@ -549,6 +549,7 @@ RUNS["bump_cnn_stripes"] = Preset(  # see the claim K5.added
     quick=STRIPED,
     paper={"task.stripes.copies": 36, "training.seeds": tuple(range(20, 26))},
 )
+RUNS["bump_cnn_stripes_shuffled"] = Preset(RUNS["bump_cnn_stripes"], SHUFFLED, **QUICK)
 # the low-rank decoder around the same square
 for name in ("none", "variance"):
     RUNS[f"lowrank_{name}_square"] = Preset(
