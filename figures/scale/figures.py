@@ -93,12 +93,12 @@ def _identities(scale: str) -> list[str]:
 
 @figure("scale2", runs=_shown(_identities, rows.codes, rows.supports), by_default=False)
 def draw_codes_and_supports(runs):
-    """Students compose where a linear map reads the latent off its code, and where the sets seen
-    link all modules (S2); shuffled intervals are an exception. Gain on held-out (filled) and seen
-    sets (open): 1 is exact, 0 is the bilinear map. (a) From each code of the latent; below, the R²
-    of an affine map from code to latent, which is called affine from .9 on. (b) For each support
-    (which sets are seen), with as many sets seen. Means over seeds, 95% intervals, and the seeds as
-    dots. Dotted at .5: the criterion."""
+    """Students compose with four of six codes of the latent, and where the sets seen link all
+    modules (S2); how well a linear map reads the latent off its code does not tell which. Gain on
+    held-out (filled) and seen sets (open): 1 is exact, 0 is the bilinear map. (a) From each code of
+    the latent; below, the R² of an affine map from code to latent, which is called affine from .9
+    on. (b) For each support (which sets are seen), with as many sets seen. Means over seeds, 95%
+    intervals, and the seeds as dots. Dotted at .5: the criterion."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     codes, supports = drawn.subplots(2, 1)
     of_codes = _alike(runs.values(), lambda task: task.code.name, "identity")
