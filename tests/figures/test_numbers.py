@@ -38,10 +38,8 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     for name, wide in {"bump_cnn": "edge", "ramp_cnn": "bump"}.items():
         runs[name].wide_network = stand_ins.mapped(wide, "blank").cells
     titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
-    shares = ("With the {} code, {:.0%} of held-out cells are rendered; by interpolation {:.0%}, "
-              "by a wide network {:.0%}")  # fmt: skip
-    assert shares.format("bump", 0, 1, EDGE) in titles
-    assert shares.format("ramp", EDGE, 0, 1) in titles
+    shares = "With the {} code, {:.0%} of held-out positions are rendered; by interpolation {:.0%}"
+    assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
     codes = drawn(FIGURES["codes"].draw, runs)
     np.testing.assert_allclose(marks(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
     np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[0.3, EDGE], [1.3, 1]])
