@@ -293,14 +293,14 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     asked, `[open]` how many at quick scale hold, fail and are open. Raises ValueError where a
     verdict is another.
     """
-    by_setting = {
-        (row["setting"], scale, row["claim"], row["case"]): row
+    by_mark = {
+        ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
         for scale, of_scale in rows.items()
         for row in of_scale
+        if row["setting"] in (BASE, FRESH)
     }
-    base = {key[1:]: row for key, row in by_setting.items() if key[0] == BASE}
-    asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
-    quick = [row["verdict"] for (scale, *_), row in base.items() if scale == "quick"]
+    asked = [row["confirmed"] for row in by_mark.values() if row.get("confirmed")]
+    quick = [row["verdict"] for (scale, *_), row in by_mark.items() if scale == "quick"]
     of_runs = functools.cache(committed.runs)
 
     def fill(match) -> str:
@@ -313,8 +313,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
-        key = (FRESH, "quick") if scale == "fresh" else (BASE, scale)
-        row = by_setting.get((*key, claim, case))
+        row = by_mark.get((scale, claim, case))
         if row is None or (verdict and row["verdict"] != verdict):
             raise ValueError(
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"

@@ -74,8 +74,8 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
 
 
 def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
-    fresh = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
-    fresh = row(setting="fresh seeds", conditions=fresh)
+    half = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
+    fresh = row(setting="fresh seeds", conditions=half)
     rows = {
         "quick": [row(settings=SETTINGS, confirmed="no"), fresh],
         "paper": [row(verdict="inconclusive")],
