@@ -723,7 +723,7 @@ CONFIRMED = fresh(
     *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
     *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
     *(f"lowrank_{name}" for name in ABLATIONS),
-    *("donut_stripes", "donut_stripes_shuffled", "two_objects"),
+    *("bump_cnn_stripes", "donut_stripes", "donut_stripes_shuffled", "two_objects"),
     *(f"ladder_{rung}_donut" for rung in RUNGS),
     *("pixels_own_bump", "pixels_shared_bump"),
 )
