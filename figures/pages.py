@@ -286,8 +286,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
-    interval, '%.' without it, '2' in so many decimals with it, '2.' without it, 'of' as a count of
-    seeds; with `fresh` for `quick` it is that of fresh seeds. `[quick C1/bump = reproduced]` is the
+    interval, '%.' without it, '2', '2.' and '2±' in so many decimals with it, without it, and with
+    half of its width, 'of' as a count of seeds; with `fresh` for `quick` it is that of fresh seeds. `[quick C1/bump = reproduced]` is the
     verdict that its sentence was written for; with '.' at its end nothing is printed, with '!'
     whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were confirmed of those
     asked, `[open]` how many at quick scale hold, fail and are open. Raises ValueError where a
@@ -333,12 +333,13 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 def _formatted(number: dict, how: str) -> str:
     if how == "of":
         return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
-    digits = how.rstrip(".")
+    digits = how.rstrip(".±")
     percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
     shown = percent if digits == "%" else f"{{:.{digits}f}}".format
-    value, low, high = map(shown, (number["value"], *number["ci95"]))
-    unit, interval = "%" * (digits == "%"), f" [{low}, {high}]" * (digits == how)
-    return f"{value}{unit}{interval}"
+    low, high = number["ci95"]
+    value, half = map(shown, (number["value"], (high - low) / 2))
+    interval = {"": f" [{shown(low)}, {shown(high)}]", ".": "", "±": f" ± {half}"}
+    return f"{value}{'%' * (digits == '%')}{interval[how.removeprefix(digits)]}"
 
 
 # --- results, presets, gallery -----------------------------------------------------------------

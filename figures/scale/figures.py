@@ -95,12 +95,12 @@ def _identities(scale: str) -> list[str]:
 def draw_codes_and_supports(runs):
     """Students compose with four of six codes of the latent, and where the sets seen link all
     modules (S2); how well a linear map reads the latent off its code does not tell which. Gain on
-    held-out (filled) and seen sets (open): 1 is exact, 0 is the bilinear map. (a) From each code of
-    the latent; below, the R² of an affine map from code to latent, which is called affine from .9
-    on. (b) For each support (which sets are seen), with as many sets seen. Means over seeds, 95%
+    held-out (filled) and seen sets (open): 1 is exact, 0 is the bilinear map. (a) For each support
+    (which sets are seen), with as many sets seen. (b) From each code of the latent; below, the R²
+    of an affine map from code to latent, which is called affine from .9 on. Means over seeds, 95%
     intervals, and the seeds as dots. Dotted at .5: the criterion."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
-    codes, supports = drawn.subplots(2, 1)
+    supports, codes = drawn.subplots(2, 1)
     of_codes = _alike(runs.values(), lambda task: task.code.name, "identity")
     parts.show_gains(codes, of_codes, _title_of_code)
     of_supports = _alike(runs.values(), lambda task: task.support.name, "random")
@@ -109,16 +109,16 @@ def draw_codes_and_supports(runs):
     supports.set_xlabel("sets that are seen")
     plotting.legend_below(drawn, codes)
     title = f"From {parts.composed(of_codes)} codes, networks are right on held-out sets"
-    plotting.panel(codes, "a", title, wrap=90)
+    plotting.panel(codes, "b", title, wrap=90)
     choices = parts.composed(of_supports)
     title = f"With {choices} choices of sets, networks are right on held-out ones"
-    plotting.panel(supports, "b", title, wrap=90)
+    plotting.panel(supports, "a", title, wrap=90)
     return drawn
 
 
 def _alike(runs, of_task, base: str) -> list:
-    """The students of every code (or support, which `of_task` names): those of another than the
-    base, and those of the base with as many modules, sets seen and neurons."""
+    """The students of every code (or support, which `of_task` names), the best first: those of
+    another than the base, and those of the base with as many modules, sets seen and neurons."""
     place = lambda run: (run.config.task.modules, sets_seen(run.config), run.config.model.width)
     others = [place(run) for run in runs if of_task(run.config.task) != base]
 
@@ -127,7 +127,8 @@ def _alike(runs, of_task, base: str) -> list:
         plain = (task.code.name, task.support.name) == ("identity", "random")
         return of_task(task) != base or (plain and place(run) in others)
 
-    return [run for run in runs if belongs(run)]
+    gain = lambda run: score(run, "ood.gain").mean()
+    return sorted(filter(belongs, runs), key=gain, reverse=True)
 
 
 def _title_of_code(run) -> str:
