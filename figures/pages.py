@@ -287,11 +287,11 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2', '2.' and '2±' in so many decimals with it, without it, and with
-    half of its width, 'of' as a count of seeds; with `fresh` for `quick` it is that of fresh seeds. `[quick C1/bump = reproduced]` is the
-    verdict that its sentence was written for; with '.' at its end nothing is printed, with '!'
-    whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were confirmed of those
-    asked, `[open]` how many at quick scale hold, fail and are open. Raises ValueError where a
-    verdict is another.
+    half of its width, 'of' as a count of seeds; with `fresh` for `quick` it is that of fresh seeds.
+    `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.' at its
+    end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many
+    verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
+    open. Raises ValueError where a verdict is another.
     """
     by_mark = {
         ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
