@@ -87,6 +87,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
         f"{number}; 2": "0.25 [0.20, 0.30]",
         f"{number}; 2.": "0.25",
+        f"{number}; 2±": "0.25 ± 0.05",
         f"{number}; of": "1 of 4",
         "fresh C10/bump; share rendered OOD; %": "50% [40, 60]",
         "quick C10/bump = reproduced": "reproduced",
