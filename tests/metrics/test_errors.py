@@ -6,23 +6,18 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.metrics import circle, decodability, function, id_cells, probes, scaling
+from compgen_jax.metrics import circle, function, id_cells, probes, scaling
 
-NAN = np.full((12, 3), np.nan)
 CELLS = np.array([(x, y) for y in range(3) for x in range(4)], float)
-RNG = np.random.default_rng(0)
 ONES = np.ones((12, 3))
 HALF = np.arange(12) < 6
 AXES = [np.arange(4.0), np.arange(3.0)]
 ANGLES = np.arange(0, 360, 30)[:, None]
-GROUPS = np.repeat(np.arange(24), 4)
-decode = partial(decodability.decode, {"a": RNG.random((96, 3))}, RNG.random((96, 2)), GROUPS < 8)
 gaps = lambda *hidden: circle.gaps(ANGLES, np.isin(ANGLES[:, 0], hidden))
 thresholds = partial(scaling.thresholds, field="n")
 row = {"grid": 8, "side": 0.5, "seed": 0, "n": 10, "status": "ok", "score": 1.0}
 REFUSED = [
     (lambda: probes.probe(ONES, CELLS, HALF), "6 ID points: 5 folds need at least 10"),
-    (lambda: decode(groups_B=GROUPS // 3), "a group is ID at row 32 and held out at row 24"),
     (lambda: id_cells.IdLayer(ONES[1:], CELLS), r"features must be \(12, D\), not \(11, 3\)"),
     (lambda: id_cells.choose_cells(CELLS, 5), "most must be at least 6, the rank of the design"),
     (lambda: function.measure(len, AXES, lambda p: HALF | True), "of some of the 12 cells"),
