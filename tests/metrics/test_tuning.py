@@ -5,13 +5,7 @@ from scipy.optimize import minimize
 
 from compgen_jax import grids
 from compgen_jax.metrics import tuning
-from tests.metrics.test_kernels import N
-
-
-def units(*functions, grid=N):
-    """(N*N, D) features of units given as functions of (x, y)."""
-    return np.stack([[float(f(x, y)) for y in range(grid) for x in range(grid)]
-                     for f in functions], axis=1)  # fmt: skip
+from tests.metrics.test_kernels import CELLS, N
 
 
 def gaussian(distance):
@@ -19,14 +13,11 @@ def gaussian(distance):
 
 
 def test_product_share_is_that_of_the_first_singular_value():
-    """By hand for one map: interaction by loops, singular values by SVD."""
+    """By hand for one map: interaction as what its means leave, singular values by SVD."""
     rng = np.random.default_rng(4)
     grid = 6
     unit = 3 * np.outer(*rng.normal(size=(2, grid))) + rng.normal(size=(grid, grid))
-    inter = [
-        [unit[y, x] - unit[y].mean() - unit[:, x].mean() + unit.mean() for x in range(grid)]
-        for y in range(grid)
-    ]
+    inter = unit - unit.mean(axis=1, keepdims=True) - unit.mean(axis=0) + unit.mean()
     energies = np.linalg.svd(inter, compute_uv=False) ** 2
     found = tuning.tuning(np.stack([unit.ravel(), np.ones(grid**2)], axis=1), (grid, grid))
     assert found.product[0] == pytest.approx(energies[0] / (unit.size * unit.var()))
@@ -36,9 +27,10 @@ def test_product_share_is_that_of_the_first_singular_value():
 
 def test_layer_numbers_over_units_that_vary():
     """Two stripes, a plus, a bump; units that vary too little, and just enough."""
-    stripe, plus = lambda x, y: gaussian(x - 5), lambda x, y: gaussian(x - 5) + gaussian(y - 5)
-    bump, constant = lambda x, y: gaussian(x - 7) * gaussian(y - 7), lambda x, y: 7.1
-    layer = units(stripe, stripe, plus, bump, constant, stripe, stripe).astype(np.float32)
+    x, y = CELLS.T
+    stripe, plus = gaussian(x - 5), gaussian(x - 5) + gaussian(y - 5)
+    bump, constant = gaussian(x - 7) * gaussian(y - 7), np.full(N * N, 7.1)
+    layer = np.stack([stripe, stripe, plus, bump, constant, stripe, stripe], axis=1, dtype="f4")
     layer[:, -2:] *= np.sqrt(np.array([0.9e-3, 1.1e-3]) * layer[:, 2].var() / layer[:, 0].var())
     found = tuning.tuning(layer, (N, N))
     np.testing.assert_array_equal(found.active, [1, 1, 1, 1, 0, 0, 1])
