@@ -15,12 +15,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def measure(found):
-    return found["error"], found["seen"]
-
-
 def test_means_are_over_the_trials_that_succeeded():
-    found = error_map(ROWS, "grid", "share", measure)
+    found = error_map(ROWS, "grid", "share", lambda row: (row["error"], row["seen"]))
     assert found.columns_X == (16, 24) and found.lines_Y == (0.2, 0.6)
     np.testing.assert_array_equal(found.values_YxX, [[7, 2.5], [np.nan, 0.5]])
     np.testing.assert_array_equal(found.succeeded_YxX, [[1, 2], [0, 1]])

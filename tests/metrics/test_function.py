@@ -11,7 +11,6 @@ import pytest
 from compgen_jax import grids
 from compgen_jax.metrics import function, layers
 
-ROOT = Path(__file__).parents[2]
 AXES = [np.arange(8.0), np.arange(6.0)]
 
 
@@ -62,7 +61,7 @@ def test_agreements_need_true_outputs_and_geometry_a_derivative():
 
 
 def test_the_example_of_the_tutorial_runs(capsys):
-    source = (ROOT / "docs" / "tutorials" / "own_network.py").read_text()
+    source = (Path(__file__).parents[2] / "docs" / "tutorials" / "own_network.py").read_text()
     with jax.numpy_rank_promotion("allow"):
         exec(source, {"__name__": "__main__"})
     output = capsys.readouterr().out

@@ -10,8 +10,7 @@ from compgen_jax.metrics import function, geometry, id_cells, probes
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.metrics.registry import layer_numbers
 
-AXES = [np.arange(7.0), np.arange(6.0)]
-CELLS = grids.points(AXES)
+CELLS = grids.points([np.arange(7.0), np.arange(6.0)])
 DONUT = ~((CELLS >= 2) & (CELLS <= 4)).all(axis=1)
 RANDOM = np.random.default_rng(3).random(len(CELLS)) < 0.6
 # two blocks that share no value: the design's rank is deficient

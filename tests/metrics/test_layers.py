@@ -15,10 +15,6 @@ HELD_OUT = ((CELLS >= [2, 1, 1]) & (CELLS <= [4, 3, 2])).all(axis=1)
 REAL = (True, True, False)
 
 
-def similarity(features):
-    return kernels.cosine(kernels.gram(features))
-
-
 def numbers_of(features, factors, held_out, sizes, true_kernel=None, **arrays) -> dict:
     border = np.zeros(len(factors), bool)
     layer = GridLayer(features=features, factors=factors, held_out=held_out, sizes=sizes,
@@ -79,7 +75,7 @@ def test_interaction_over_a_hole_needs_two_factors_that_vary(low, high, has_one)
 
 def test_agreements_are_over_pairs_of_held_out_cells():
     rng = np.random.default_rng(0)
-    kernel, true = (similarity(rng.normal(size=(90, 7))) for _ in range(2))
+    kernel, true = (kernels.cosine(kernels.gram(rng.normal(size=(90, 7)))) for _ in range(2))
     found = layers.agreements(kernel, CELLS, HELD_OUT, true)
     hidden, seen = np.flatnonzero(HELD_OUT), np.flatnonzero(~HELD_OUT)
     within = [(i, j) for n, i in enumerate(hidden) for j in hidden[n + 1 :]]

@@ -15,12 +15,10 @@ CELLS = grids.indices((V, V))
 HELD_OUT = ((CELLS >= 2) & (CELLS <= 4)).all(axis=1)
 BORDER = CELLS[:, 1] == 4  # a row that crosses the hole
 STRIPES = np.concatenate([np.eye(V)[CELLS[:, 0]], np.eye(V)[CELLS[:, 1]]], axis=1)
-SHARED = (CELLS[:, None] == CELLS[None]).mean(axis=2)  # the binary kernel: the stripes' cosines
 # tangents of lengths 2 and 3 at 60 degrees; a hole of 10^2 or, where x = y, 10^3 the volume, and
 # one row of seen cells of 10 times the others
 LOG = HELD_OUT * (2.0 + (CELLS[:, 0] == CELLS[:, 1])) + (CELLS[:, 1] == 0)
 TENSORS = 10 ** LOG[:, None, None] * np.array([[4.0, 3.0], [3.0, 9.0]])
-VOLUME = np.log10(np.sqrt(27.0))
 
 
 def held_out_beside_seen(cells):
@@ -90,7 +88,7 @@ KNOWN = {
     },
     "id_cells": {
         "interaction": 0, "probe": 1, "orthogonality": 1 / 2, "log10_volume_excess": 0,
-        "log10_volume_mean": VOLUME + LOG.mean(),
+        "log10_volume_mean": np.log10(np.sqrt(27.0)) + LOG.mean(),
         "log10_volume_spread": LOG.std(),
     },
     "points": {

@@ -41,9 +41,6 @@ def most_likely_slope(x_P, y_P, side_P):
     return minimize(loss, [intercept, slope, 0], tol=1e-9).x[1]
 
 
-SINGLE = float(np.float32(0.95))  # which is below 0.95
-
-
 @pytest.mark.parametrize(
     ("values", "scores", "target", "value", "status"),
     [
@@ -53,7 +50,7 @@ SINGLE = float(np.float32(0.95))  # which is below 0.95
         ([1, 10, 100, 1000], [0.1, 0.7, 0.3, 0.9], 0.6, 10**2.25, "reached"),
         # at 10 the mean of three is 0.2, weighted three against one where it is pooled with 0.0
         ([10, 10, 10, 100, 1000], [0.1, 0.2, 0.3, 0.0, 0.65], 0.4, 10**2.5, "reached"),
-        ([10, 20], [0.5, SINGLE], 0.95, 20, "reached"),
+        ([10, 20], [0.5, float(np.float32(0.95))], 0.95, 20, "reached"),  # which is below 0.95
         ([30, 10], [0.9, 0.5], 0.5, 10, "below"),
         ([30, 10], [NAN, math.inf], 0.5, NAN, "unknown"),
     ],
@@ -66,15 +63,11 @@ def test_thresholds_of_known_curves(values, scores, target, value, status):
         assert scaling.refinement(values, scores, target, 3) == []
 
 
-def even(number):
-    return number % 4 == 0
-
-
 @pytest.mark.parametrize(
     ("values", "scores", "count", "settings", "expected"),
     [
         ([1, 16, 256, 64], [0.0, 0.4, 0.6, NAN], 3, {}, [32, 65, 128]),
-        ([8, 64], [0.0, 1.0], 1, {"allowed": even}, [24]),  # 23 is nearest
+        ([8, 64], [0.0, 1.0], 1, {"allowed": lambda v: v % 4 == 0}, [24]),  # 23 is nearest
         ([0.01, 1.0], [0.0, 1.0], 3, {"whole": False}, [10**-1.5, 0.1, 10**-0.5]),
         ([0.25, 4.0], [0.0, 1.0], 3, {"whole": False, "allowed": lambda v: v < 1}, [0.5]),
     ],
