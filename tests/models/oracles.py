@@ -29,17 +29,21 @@ def struct(*shape, dtype=jnp.float32):
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
+def of_image(length: int, side: int, lowering: str = "lax") -> Shapes:
+    """A vector of so many numbers to a square image."""
+    return Shapes(struct(length), struct(side, side), lowering)
+
+
 def variables(module, shapes, seed=0):
     """Parameters in general position, biases, slopes and running statistics too."""
     random = np.random.default_rng(seed)
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes.input)
 
     def draw(path, leaf):
         values = random.normal(size=leaf.shape) * 0.4
         values = values**2 + 0.2 if path[-1].key == "var" else values
         return np.float32(values + (path[-1].key == "scale"))
 
-    return jax.tree_util.tree_map_with_path(draw, jax.eval_shape(module.init, KEY, zeros))
+    return jax.tree_util.tree_map_with_path(draw, jax.eval_shape(module.init, KEY, shapes.input))
 
 
 def draw_inputs(shapes, *lead, seed=2):

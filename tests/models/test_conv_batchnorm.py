@@ -1,7 +1,5 @@
 """Decoders that normalise over the batch: training, against float64 loops."""
 
-import functools
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -13,31 +11,23 @@ from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.model import Shapes
 from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.tasks.task import Example
-from tests.models.oracles import KEY, decode, exact, struct, variables
-from tests.models.shapes import of_image
+from tests.models.oracles import KEY, decode, exact, of_image, struct, variables
 
-BATCH = 5
 COUNTS = np.array([True, True, False, True, False])
-CODES = np.random.default_rng(1).normal(size=(BATCH, 3)).astype("f4")
+CODES = np.random.default_rng(1).normal(size=(len(COUNTS), 3)).astype("f4")
 CONV = ConvBatchNorm(width=6), of_image(3, 8, "gemm")
 NORMED = (Upsampling(dense=(7,), channels=(4, 5), batch_norm=True, activation="tanh"),
           Shapes(struct(3), struct(8, 12)))  # fmt: skip
-
-
-@functools.cache
-def training(settings, shapes):
-    """(parameters, training of a batch)."""
-    module = settings.make(shapes)
-    train = lambda v, codes, counts: model.train_apply(module, v, Example(codes, None), counts, KEY)
-    return variables(module, shapes), jax.jit(train)
 
 
 @pytest.mark.parametrize(("settings", "shapes"), [CONV, NORMED])
 def test_training_is_that_of_the_definition(settings, shapes):
     """Images, running moments, and gradients through the statistics, along a random direction;
     statistics are those of the examples that count."""
-    own, train = training(settings, shapes)
-    images, kept = train(own, CODES, COUNTS)
+    module = settings.make(shapes)
+    own, batch = variables(module, shapes), Example(CODES, None)
+    train = jax.jit(lambda own: model.train_apply(module, own, batch, COUNTS, KEY))
+    images, kept = train(own)
     moments = {}
     expected, _ = decode(settings, own, CODES, shapes, counts=COUNTS, moments=moments)
     np.testing.assert_allclose(images, expected, atol=5e-5)
@@ -49,9 +39,9 @@ def test_training_is_that_of_the_definition(settings, shapes):
         np.testing.assert_allclose(new["var"], 0.9 * old["var"] + 0.1 * var, rtol=1e-4)
     weights = np.random.default_rng(4).normal(size=expected.shape).astype("f4")
     weights[~COUNTS] = 0
-    value = lambda params: jnp.sum(weights * train({**own, "params": params}, CODES, COUNTS)[0])
+    value = lambda params: jnp.sum(weights * train({**own, "params": params})[0])
     gradient = exact(jax.jit(jax.grad(value))(own["params"]))
-    direction = exact(variables(settings.make(shapes), shapes, 5)["params"])
+    direction = exact(variables(module, shapes, 5)["params"])
 
     def moved(step):
         to = jax.tree.map(lambda leaf, by: leaf + step * by, exact(own["params"]), direction)

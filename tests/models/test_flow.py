@@ -12,7 +12,7 @@ from compgen_jax.models import flow, model
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.flow import Denoiser, Flow
 from compgen_jax.tasks.task import Example
-from tests.models.shapes import of_image
+from tests.models.oracles import of_image
 
 KEY, E, N = jax.random.key(3), 6, 8
 CODES = np.random.default_rng(1).normal(size=(4, E)).astype("f4")

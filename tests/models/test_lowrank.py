@@ -13,8 +13,7 @@ from compgen_jax.models.model import Shapes
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.training import loop
-from tests.models.oracles import KEY, struct, variables
-from tests.models.shapes import of_image
+from tests.models.oracles import KEY, of_image, struct, variables
 
 N = 8
 SHAPES = of_image(2 * N, N)
@@ -25,9 +24,7 @@ def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
     rng, orthonormal = np.random.default_rng(0), jax.jit(lowrank.orthonormal)
     raw = np.float32(rng.normal(size=(5, 4, 6)))
     q = np.asarray(orthonormal(raw), np.float64)
-    np.testing.assert_allclose(
-        q @ q.swapaxes(1, 2), np.broadcast_to(np.eye(4), (5, 4, 4)), atol=1e-6
-    )
+    np.testing.assert_allclose(q @ q.swapaxes(1, 2), [np.eye(4)] * 5, atol=1e-6)
     lower = raw @ q.swapaxes(1, 2)
     np.testing.assert_allclose(np.tril(lower) @ q, raw, atol=1e-5)
     assert (np.diagonal(lower, axis1=1, axis2=2) > 0).all()

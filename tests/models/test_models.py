@@ -25,8 +25,7 @@ from compgen_jax.models.transformer import Transformer
 from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.settings import FAMILIES as REGISTERED
 from compgen_jax.tasks.sprites import Sprites
-from tests.models.oracles import KEY, decode, draw_inputs, exact, struct, variables
-from tests.models.shapes import of_image
+from tests.models.oracles import KEY, decode, draw_inputs, exact, of_image, struct, variables
 
 
 def of_task(code, samples=4, inputs=3, outputs=2, dtype=jnp.float32):
@@ -158,8 +157,7 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
     ],
 )
 def test_parameter_counts_are_the_papers_and_the_authors(settings, shapes, count):
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape), shapes.input)
-    params = jax.eval_shape(settings.make(shapes).init, KEY, zeros)
+    params = jax.eval_shape(settings.make(shapes).init, KEY, shapes.input)
     assert model.size(params["params"]) == count
 
 
@@ -220,15 +218,11 @@ def test_settings_that_do_not_fit_are_refused_in_one_line(settings, message):
     assert "\n" not in str(error.value)
 
 
-def test_flow_refuses_logits():
+def test_logits_are_not_for_flow_nor_bfloat16_for_models_without_convolutions():
     with pytest.raises(ConfigError, match="config.task.loss='bernoulli': says logits"):
         Config(task=Sprites(loss="bernoulli"), model=Flow(), training=TrainingConfig(steps=1))
-
-
-def test_bfloat16_is_for_models_with_convolutions():
-    half = TrainingConfig(precision="bfloat16")
     with pytest.raises(ConfigError, match="precision='bfloat16': is for convolutions, which"):
-        Config(model=MLP(), training=half)
+        Config(model=MLP(), training=TrainingConfig(precision="bfloat16"))
 
 
 @pytest.mark.parametrize(("parts", "terms"), [((6, 6), 1), ((5, 3, 2), 3)])

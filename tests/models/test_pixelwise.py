@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 from compgen_jax.models.pixelwise import Pixelwise
-from tests.models.oracles import KEY, variables
-from tests.models.shapes import of_image
+from tests.models.oracles import KEY, of_image, variables
 
 
 @pytest.mark.parametrize(("units", "parts"), [(400, 2), (1, 8)])

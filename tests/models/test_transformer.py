@@ -10,8 +10,7 @@ import pytest
 from compgen_jax.models import model, transformer
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.task import Example
-from tests.models.oracles import KEY, variables
-from tests.models.shapes import of_image
+from tests.models.oracles import KEY, of_image, variables
 
 E, N, WIDTH, HEADS, HIDDEN, BATCH = 6, 4, 8, 2, 10, 3
 CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float32(0.3)
@@ -79,10 +78,9 @@ def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
 
 def test_without_dropout_both_modes_are_one_function():
     evaluate, train = compiled(0.0)
-    np.testing.assert_allclose(train(PARAMS, CODES, KEY), evaluate(PARAMS, CODES)[0], atol=1e-6)
-    np.testing.assert_allclose(
-        evaluate(PARAMS, CODES)[0], compiled()[0](PARAMS, CODES)[0], atol=1e-6
-    )
+    image, _ = evaluate(PARAMS, CODES)
+    np.testing.assert_allclose(train(PARAMS, CODES, KEY), image, atol=1e-6)
+    np.testing.assert_allclose(image, compiled()[0](PARAMS, CODES)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.99])

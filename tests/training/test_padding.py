@@ -14,11 +14,10 @@ from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding
 from compgen_jax.training.task_group import shapes_of
-from tests.models.shapes import of_image
+from tests.models.oracles import of_image
 from tests.trees import share_apart
 
 GRIDS = (8, 12)
-SIZE = max(GRIDS)
 STEPS = 60
 
 
