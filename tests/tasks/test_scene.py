@@ -39,6 +39,11 @@ def made(**fields):
     return Blobs(**fields).make()
 
 
+CELLS = tasks.cells(FACTORS)
+HELD_OUT = np.asarray(made().held_out(CELLS))
+PICTURES = np.asarray(jax.vmap(blob)(jnp.asarray(CELLS)), np.float64)
+
+
 def trivial_scores(task):
     return jax.device_get(jax.jit(partial(tasks.trivial_scores, task))(jax.random.key(0)))
 
@@ -50,7 +55,7 @@ def test_a_seed_is_shown_so_many_id_combinations():
 
 
 def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
-    task, cells = made(marginals=MarginalsConfig("mean", share=0.25)), tasks.cells(FACTORS)
+    task = made(marginals=MarginalsConfig("mean", share=0.25))
     key, dataset = jax.random.key(1), task.dataset(jax.random.key(0))
     points, _ = jax.jit(lambda: task.next_batch(key, 5, dataset, 400))()
     examples = jax.jit(partial(tasks.examples_at, task))(key, points)
@@ -58,8 +63,8 @@ def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
     lacks = np.isnan(points[:, :3]).any(axis=1)
     assert 60 < lacks.sum() < 140  # binomial, 100 expected
     row = np.flatnonzero(lacks & ~np.isnan(points[:, 1]))[0]
-    same = (cells[:, 1] == points[row, 1]) & ~np.asarray(task.held_out(cells))
-    wanted = np.mean([blob(cell) for cell in cells[same]], axis=0)
+    same = (CELLS[:, 1] == points[row, 1]) & ~HELD_OUT
+    wanted = PICTURES[same].mean(axis=0)
     np.testing.assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(examples.input[row], of_factors(points[row, :3]), rtol=1e-6)
     whole = np.flatnonzero(~lacks)[0]
@@ -79,33 +84,26 @@ def scorer(task):
 
 
 def test_scores_of_known_answers():
-    task, cells = made(), tasks.cells(FACTORS)
-    said = scorer(task)
-    held_out = np.asarray(task.held_out(cells))
-    truths = np.stack([blob(cell) for cell in cells])
-    other = cells.copy()
-    other[:, 0] = 3 - cells[:, 0]
+    said, other = scorer(made()), CELLS.copy()
+    other[:, 0] = 3 - CELLS[:, 0]
     swapped = said(np.stack([blob(cell) for cell in other]))
     assert not swapped["shape_accuracy"].any() and not swapped["rendered"].any()
-    assert not said(0 * truths)["rendered"].any()
-    nearest = np.where(held_out[:, None], task.nearest(cells), cells)
+    assert not said(0 * PICTURES)["rendered"].any()
+    nearest = np.where(HELD_OUT[:, None], made().nearest(CELLS), CELLS)
     lookup = said(np.stack([blob(cell) for cell in nearest]))
-    assert lookup["rendered"][~held_out].all() and not lookup["rendered"][held_out].any()
+    assert lookup["rendered"][~HELD_OUT].all() and not lookup["rendered"][HELD_OUT].any()
 
 
 def test_trivial_predictors_against_loops():
-    task, cells = made(), tasks.cells(FACTORS)
-    held_out = np.asarray(task.held_out(cells))
-    truths = np.stack([np.asarray(blob(cell), np.float64) for cell in cells])
-    mean = truths[~held_out].mean(axis=0)
-    errors, missed = trivial_scores(task), np.square(truths - mean).mean(axis=(1, 2))
+    mean = PICTURES[~HELD_OUT].mean(axis=0)
+    errors, missed = trivial_scores(made()), np.square(PICTURES - mean).mean(axis=(1, 2))
     np.testing.assert_allclose(errors["mean_image"]["mse"], missed, rtol=1e-4)
-    for index, cell in enumerate(cells):
+    for index, cell in enumerate(CELLS):
         drawn = -2 * mean
         for factor in range(3):
-            same = (cells[:, factor] == cell[factor]) & ~held_out
-            drawn = drawn + truths[same].mean(axis=0)
-        wanted = np.square(drawn - truths[index]).mean()
+            same = (CELLS[:, factor] == cell[factor]) & ~HELD_OUT
+            drawn = drawn + PICTURES[same].mean(axis=0)
+        wanted = np.square(drawn - PICTURES[index]).mean()
         assert errors["main_effects"]["mse"][index] == pytest.approx(wanted, rel=1e-3, abs=1e-7)
 
 
@@ -115,7 +113,7 @@ def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
     target, p = 1 / (1 + np.exp(-noise)), 1 / (1 + np.exp(-logits))
     cross = -(target * np.log(p) + (1 - target) * np.log(1 - p)).sum()
     own = -(target * np.log(target) + (1 - target) * np.log(1 - target)).sum()
-    logits, target, cell = np.float32(logits), np.float32(target), tasks.cells(FACTORS)[0]
+    logits, target, cell = np.float32(logits), np.float32(target), CELLS[0]
     assert float(jax.jit(task.loss)(logits, target)) == pytest.approx(cross, rel=1e-5)
     scores = jax.jit(task.scores)(task.prediction(logits), target, cell)
     assert float(scores["excess_nll"]) == pytest.approx(cross - own, rel=1e-4)
@@ -123,16 +121,15 @@ def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
 
 def test_reading_the_factors():
     task = made(asks="factors")
-    cells, said = tasks.cells(FACTORS), scorer(task)
-    examples = jax.jit(partial(tasks.examples_at, task))(jax.random.key(0), cells)
-    np.testing.assert_allclose(examples.input[5], blob(cells[5]), rtol=1e-6)
+    examples = jax.jit(partial(tasks.examples_at, task))(jax.random.key(0), CELLS)
+    np.testing.assert_allclose(examples.input[5], PICTURES[5], rtol=1e-6)
     answers = np.asarray(examples.target)
     assert answers.shape == (48, 5)  # two labels, one number, cosine and sine
-    np.testing.assert_allclose(answers[:, 2], (cells[:, 1] - 2.5) / 2.5, atol=1e-6)
+    np.testing.assert_allclose(answers[:, 2], (CELLS[:, 1] - 2.5) / 2.5, atol=1e-6)
     off = answers.copy()
     off[:, 2] += 0.4  # one cell of x
-    off[:, 3:] = np.stack([np.cos(cells[:, 2] - 1), np.sin(cells[:, 2] - 1)], axis=1)
-    scores = said(off)
+    off[:, 3:] = np.stack([np.cos(CELLS[:, 2] - 1), np.sin(CELLS[:, 2] - 1)], axis=1)
+    scores = scorer(task)(off)
     np.testing.assert_allclose(scores["x_error"], 1.0, rtol=1e-4)
     np.testing.assert_allclose(scores["x_mse"], 1 / np.var(np.arange(6)), rtol=1e-4)
     np.testing.assert_allclose(scores["angle_error"], 1.0, rtol=1e-3)  # round the circle
@@ -143,7 +140,7 @@ def test_reading_the_factors():
 
 def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     task = made(rows=True)
-    np.testing.assert_array_equal(tasks.points(task), tasks.cells(FACTORS)[1:])
+    np.testing.assert_array_equal(tasks.points(task), CELLS[1:])
     held_out = np.asarray(task.held_out(tasks.points(task)))
     assert held_out.sum() == 8
     few, whole = made(measured=5), made()
@@ -158,8 +155,7 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
         np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], rtol=1e-4)
 
 
-CELLS, PLACES = tasks.cells(FACTORS), grids.indices((2, 6, 4))
-PICTURES = np.asarray(jax.vmap(blob)(jnp.asarray(CELLS)), np.float64)
+PLACES = grids.indices((2, 6, 4))
 # without x = 3 of the second shape, and without the last angle at all
 SHOWN = ~((PLACES[:, 0] == 1) & (PLACES[:, 1] == 3)) & (PLACES[:, 2] != 3)
 
