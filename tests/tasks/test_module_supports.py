@@ -42,11 +42,8 @@ def assert_is_of_its_kind(seen, kind, modules):
 @pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (8, 3), (70, 2)])
 def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules, most):
     sets = all_sets(modules, most)
-    expected = [
-        frozenset(members)
-        for size in range(1, most + 1)
-        for members in combinations(range(modules), size)
-    ]
+    sizes = range(1, most + 1)
+    expected = [frozenset(one) for size in sizes for one in combinations(range(modules), size)]
     assert sets.dtype == bool and as_sets(sets) == expected
     np.testing.assert_array_equal(module_supports.index_of(sets), np.arange(len(sets)))
 

@@ -23,7 +23,6 @@ from tests.tasks.examples import KEY, examples_at
 ONE = Rotation(side=16, angles=24, samples=24)
 TWO = replace(ONE, objects=(4, 7), gap=GapConfig(of=(4,)))
 NOISE = np.random.default_rng(1).random((13, 13)).astype(np.float32)
-ANGLES = (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0)
 
 turned = jax.jit(rotation.turned)
 encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
@@ -38,7 +37,7 @@ def by_scipy(image, degrees, mode="grid-constant"):
 
 
 def test_turning_is_bilinear_and_equals_scipy():
-    for degrees in ANGLES:
+    for degrees in (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0):
         np.testing.assert_allclose(turned(NOISE, degrees), by_scipy(NOISE, degrees), atol=2e-5)
         expected = by_scipy(digits.drawn(4, 28), degrees, "constant")
         np.testing.assert_allclose(turned(digits.drawn(4, 28), degrees), expected, atol=2e-5)
@@ -162,13 +161,6 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def mixed(settings, points):
-    task = settings.make()
-    truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
-    asked = Asked(points, None, truths, truths, held_out)
-    return truths, np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
-
-
 @pytest.mark.parametrize(
     ("low", "high", "edges", "angles"),
     [
@@ -177,9 +169,11 @@ def mixed(settings, points):
     ],
 )
 def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
-    settings = replace(TWO, gap=GapConfig(low=low, high=high, of=(4,)))
+    task = replace(TWO, gap=GapConfig(low=low, high=high, of=(4,))).make()
     points = np.float32([(angle % 360, 4) for angle in angles] + [(180, 7), (135, 4)])
-    truths, found = mixed(settings, points)
+    truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
+    asked = Asked(points, None, truths, truths, held_out)
+    found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
     before, after = (np.asarray(turned(digits.drawn(4, 16), edge)) for edge in edges)
     for angle, image in zip(angles, found, strict=False):
         share = (angle - edges[0]) / (edges[1] - edges[0])
@@ -221,7 +215,6 @@ def test_row_0_is_the_bottom():
 
 # --- MNIST -----------------------------------------------------------------------------------
 
-LABELS = [5, 0, 4, 5, 4]
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
 
 
@@ -233,7 +226,7 @@ def images_file(images=IMAGES, magic=0x803) -> bytes:
     return header(magic, *images.shape) + images.tobytes()
 
 
-def labels_file(labels=LABELS) -> bytes:
+def labels_file(labels=(5, 0, 4, 5, 4)) -> bytes:
     return header(0x801, len(labels)) + bytes(labels)
 
 

@@ -266,8 +266,6 @@ def spoilt(name, index, value):
     return arrays
 
 
-IMAGES = own()["images"]
-OBJECTS = np.full((12, 2), None, dtype=object)
 SWAPPED = product(DSPRITES)[:, [1, 0, 2, 3, 4, 5]]
 
 
@@ -285,11 +283,11 @@ def refused(message, *arguments, **others):
         (own(images=RNG.random((12, 4, 4)) * 255), "floats must be from 0 to 1"),
         (own(images=np.ones((12, 4, 4), np.uint8)), "are the same: it is damaged"),
         (spoilt("factors", (0, 1), np.inf), "factors must be finite"),
-        (own(factors=OBJECTS), "Object arrays cannot be loaded"),
+        (own(factors=np.full((12, 2), None, dtype=object)), "Object arrays cannot be loaded"),
         (spoilt("factors", 0, [0, 2]), "1 combinations have more than one"),
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
-        ({"images": IMAGES}, "has 12 images and no factors; your own file"),
+        ({"images": own()["images"]}, "has 12 images and no factors; your own file"),
         (dsprites(latents_values=SWAPPED), "color is 2, and never so in dSprites"),
     ],
 )
