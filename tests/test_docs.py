@@ -20,8 +20,7 @@ from tests.command import call, refused
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
-NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
-PAGES = [*(ROOT / name for name in NAMES), *SITE]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *SITE]
 CONFIG = cli.define_config()
 
 

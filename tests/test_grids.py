@@ -69,9 +69,7 @@ def test_a_subgrid_is_a_reproducible_product_within_the_limit():
     sizes = (28, 28, 28)
     cells, kept = grids.subgrid(sizes, 4096)
     assert kept == (16, 16, 16) and len(cells) == 4096 and (np.diff(cells) > 0).all()
-    chosen = np.zeros(28**3, bool)
-    chosen[cells] = True
-    assert grids.box_sizes(chosen, sizes) == kept
+    assert grids.box_sizes(np.isin(np.arange(28**3), cells), sizes) == kept
     places = grids.indices(sizes)[cells]
     for f, values in enumerate(grids.indices(kept).T):  # in the order of a grid of their own
         distinct = np.unique(places[:, f])
@@ -80,10 +78,8 @@ def test_a_subgrid_is_a_reproducible_product_within_the_limit():
 
 
 def test_a_subgrid_keeps_one_held_out_cell_at_least():
-    held_out = np.zeros(30 * 20, bool)
     for hidden in (0, 17 + 30 * 11, 599):
-        held_out[:] = False
-        held_out[hidden] = True
+        held_out = np.arange(30 * 20) == hidden
         cells, kept = grids.subgrid((30, 20), 12, held_out_B=held_out)
         assert hidden in cells and len(np.unique(cells)) == np.prod(kept) == len(cells)
 
