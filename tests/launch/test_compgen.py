@@ -6,12 +6,10 @@ import sys
 import pytest
 
 from compgen_jax import cli, config
-from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import cost
 from compgen_jax.sweeps import cost as sweep_cost
-from compgen_jax.tasks.bump import Bump
-from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
 from launch import compgen, train
 from tests.command import call
@@ -47,13 +45,13 @@ def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(compgen_jax, capsy
 
 # --- what a config is, and what it would cost ------------------------------------------------
 
-SMALL = Config(
-    name="small",
-    task=Bump(grid=8, support=SupportConfig(region="donut", low=3, high=5, samples=96)),
-    model=MLP(depth=1, width=128),
-    training=TrainingConfig(epochs=3, batch_size=96, seeds=(0, 7), evaluate_every=2),
-)
 FLAGS = [*TINY, "--config.model.name=mlp", "--config.model.depth=1", "--config.training.epochs=2"]
+
+
+@pytest.fixture
+def small(tiny):
+    """One hidden layer, and one step of an epoch."""
+    return changed(tiny, {"model.depth": 1, "model.width": 128, "training.batch_size": 60})
 
 
 def test_print_config_prints_all_fields_with_overrides_and_trains_nothing(capsys, tmp_path):
@@ -63,15 +61,14 @@ def test_print_config_prints_all_fields_with_overrides_and_trains_nothing(capsys
     assert not list(tmp_path.iterdir())
 
 
-def test_the_flops_of_a_step_are_those_of_its_matrix_products():
+def test_the_flops_of_a_step_are_those_of_its_matrix_products(small):
     """Two for each weight and example forwards, four backwards; the first layer's input has no
     gradient. The optimiser adds some twenty for each weight, AdamW's moments and square root."""
-    task = loop.check(SMALL)
     inputs, hidden, outputs = 16, 128, 64
     weights = inputs * hidden + hidden * outputs
-    assert cost.parameters(SMALL) == weights + hidden + outputs
-    products = 96 * (6 * weights - 2 * inputs * hidden)
-    found = cost.flops_of_step(SMALL, task)
+    assert cost.parameters(small) == weights + hidden + outputs
+    products = 60 * (6 * weights - 2 * inputs * hidden)
+    found = cost.flops_of_step(small, loop.check(small))
     assert products < found < 1.25 * products + 30 * weights
 
 
@@ -90,12 +87,12 @@ def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
-def test_a_dry_run_of_a_sweep_adds_up_its_programs(monkeypatch):
+def test_a_dry_run_of_a_sweep_adds_up_its_programs(small, monkeypatch):
     monkeypatch.setattr(cost, "SECONDS", 0.01)
     axes = (("model.width", (4, 8)), ("training.epochs", (1, 3)))
-    swept = changed(SMALL, {"name": "swept", "sweep.axes": axes})
+    swept = changed(small, {"name": "swept", "sweep.axes": axes})
     lines = sweep_cost.describe(swept)
     assert lines[0] == "swept: 8 trials, 16 steps in all, 4 programs"
-    ones = [changed(SMALL, {"model.width": width}) for width in (4, 8)]
+    ones = [changed(small, {"model.width": width}) for width in (4, 8)]
     flops = sum(cost.flops_of_step(one, loop.check(one)) for one in ones)
     assert float(lines[2].split()[1]) == pytest.approx(8 * flops, rel=0.01)
