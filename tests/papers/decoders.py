@@ -55,14 +55,11 @@ def run(cells=None, numbers=None, outputs=None, **others):
     """A run of three seeds. `numbers`: values by layer, and `outputs`: values, by metric, with a
     small spread over seeds. Without `cells` it is one that draws everything right; without an
     `interpolator` and a `wide_network` that render nothing."""
-    spread = lambda values: JITTER[:, None] * np.arange(1, len(values) + 1)
+    by_layer = lambda values: np.array(values) + JITTER[:, None] * np.arange(1, len(values) + 1)
     return Run.known(
         (0, 1, 2),
         decoder(draw) if cells is None else cells,
-        {
-            name: np.array(values, float) + spread(values)
-            for name, values in (numbers or {}).items()
-        },
+        {name: by_layer(values) for name, values in (numbers or {}).items()},
         {f"output.{name}": value + JITTER for name, value in (outputs or {}).items()},
         **{
             "config": SimpleNamespace(task=SETTINGS),

@@ -13,10 +13,8 @@ R, C, U = "reproduced", "contradicted", "inconclusive"
 
 
 def of(depth=3, samples=0):
-    support = SimpleNamespace(samples=samples)
-    return SimpleNamespace(
-        model=SimpleNamespace(depth=depth), task=SimpleNamespace(support=support)
-    )
+    task = SimpleNamespace(support=SimpleNamespace(samples=samples))
+    return SimpleNamespace(model=SimpleNamespace(depth=depth), task=task)
 
 
 def network(decodability, score, **others):

@@ -13,11 +13,8 @@ from tests.metrics.test_decodability import spearman
 from tests.papers.decoders import judged
 
 
-def places(runs) -> list:
-    return [
-        (one.config.task.modules, picks.sets_seen(one.config), one.config.model.width)
-        for one in runs
-    ]
+def place(run) -> tuple:
+    return run.config.task.modules, picks.sets_seen(run.config), run.config.model.width
 
 
 def run_of(config):
@@ -37,14 +34,15 @@ def test_claims_pick_their_runs_by_config():
                     for scale in ("quick", "paper"))  # fmt: skip
     by_width = picks.seen_by_width(quick)
     assert list(by_width) == [16, 64, 256]
-    assert places(by_width[64]) == [(8, seen, 64) for seen in (9, 22, 44, 69)]
+    assert list(map(place, by_width[64])) == [(8, seen, 64) for seen in (9, 22, 44, 69)]
     # the shares of every number of modules
     count = lambda by_modules: {modules: len(own) for modules, own in by_modules.items()}
     assert count(picks.seen_by_modules(paper)) == dict.fromkeys((8, 12, 16, 24), 4)
     assert count(picks.seen_by_modules(paper, "hypernetwork")) == {16: 4}
     widths = picks.width_by_modules(quick)
     assert list(widths) == [4, 8, 16]
-    assert places(widths[16].values()) == [(16, 522, width) for width in (32, 64, 128, 256)]
+    found = list(map(place, widths[16].values()))
+    assert found == [(16, 522, width) for width in (32, 64, 128, 256)]
 
 
 def test_draws_stand_for_the_seeds_of_one_run():
