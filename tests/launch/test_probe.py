@@ -11,7 +11,6 @@ from compgen_jax.metrics import decodability
 from launch import probe
 from tests.command import call, refused
 
-ROOT = Path(__file__).parent.parent.parent
 OUTPUTS = ("probe.json", "probe.png", "probe.pdf")
 
 
@@ -61,18 +60,16 @@ def test_a_table_a_report_and_a_figure(command, capsys):
     rows = given["factors"], given["held_out"], given["groups"]
     wanted = decodability.decode(layers, *rows)
     for index, layer in enumerate(found["layers"].values()):
-        for f, (kind, factor) in enumerate(
-            zip(("r2", "auc"), layer["factors"].values(), strict=True)
-        ):
+        factors = zip(("r2", "auc"), layer["factors"].values(), strict=True)
+        for f, (kind, factor) in enumerate(factors):
             assert factor["measure"] == kind
             for part in ("id", "ood", "shuffled.id", "shuffled.ood"):
                 assert factor[part]["value"] == pytest.approx(wanted.scores[part][index, f])
                 ends = wanted.intervals.get(part, np.full((2, 2, 2), None))[index, f].tolist()
                 assert factor[part]["ci95"] == (ends if None in ends else pytest.approx(ends))
         assert layer["mean"]["r2"]["ood"] == layer["factors"]["size"]["ood"]
-        success = decodability.success_correlation(
-            wanted.quality[index], given["success"], *rows[1:]
-        )
+        quality = wanted.quality[index]
+        success = decodability.success_correlation(quality, given["success"], *rows[1:])
         assert layer["success"]["value"] == pytest.approx(success["value"])
         assert layer["success"]["ci95"] == pytest.approx(success["ci95"])
         assert lines[2 + index].split()[-1] == f"{success['value']:.3g}"
@@ -132,7 +129,7 @@ def test_bad_files_and_places_are_one_line(command, tmp_path):
 
 
 def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
-    page = (ROOT / "docs" / "how_to" / "probe.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how_to" / "probe.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     exec(example, {})

@@ -74,13 +74,12 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
 
 
 def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
-    arrays = predictions.write_template(
-        tmp_path / "t.npz", finished.config, finished.task, seed=7, drawn=10
-    )
-    with np.load(tmp_path / "t.npz") as saved:
+    path, config, task = tmp_path / "t.npz", finished.config, finished.task
+    arrays = predictions.write_template(path, config, task, seed=7, drawn=10)
+    with np.load(path) as saved:
         assert sorted(saved.files) == sorted(arrays)
     shown = finished.shown[finished.seeds.index(7)]
-    points = tasks.points(finished.task)
+    points = tasks.points(task)
     assert {tuple(point) for point in arrays["train_points"]} == {tuple(p) for p in points[shown]}
     assert not (shown & arrays["held_out"]).any()
     index = {tuple(point): cell for cell, point in enumerate(points)}

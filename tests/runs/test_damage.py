@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-
 # In a process of its own, as what must not come is said by threads, and at the process's end.
 RESUME_FROM_DAMAGED_COPIES = r"""
 import sys
@@ -62,7 +60,7 @@ assert outcome() == "intact"
 def test_damage_ends_in_one_line_or_changes_nothing_whichever_file_it_hits(tmp_path):
     process = subprocess.run(
         [sys.executable, "-c", RESUME_FROM_DAMAGED_COPIES, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert process.returncode == 0 and process.stderr == "", process.stderr
     lines = [line.split("\t") for line in process.stdout.splitlines()]

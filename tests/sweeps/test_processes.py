@@ -14,7 +14,6 @@ from compgen_jax.config import ConfigError
 from compgen_jax.sweeps import processes
 from tests.command import refused
 
-ROOT = Path(__file__).parent.parent.parent
 SECONDS = 60  # more than a slow machine needs for one process of the scripts below
 
 PREAMBLE = """
@@ -75,8 +74,8 @@ def run_processes(script: str, who=(0, 1)):
         port = str(server.getsockname()[1])
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", PREAMBLE + script, port, str(me)], cwd=ROOT, text=True,
-            env=environment | {"JAX_PLATFORMS": "cpu"},
+            [sys.executable, "-c", PREAMBLE + script, port, str(me)], text=True,
+            cwd=Path(__file__).parents[2], env=environment | {"JAX_PLATFORMS": "cpu"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for me in who

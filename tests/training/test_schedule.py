@@ -19,7 +19,6 @@ from compgen_jax.training.task_group import shapes_of
 from tests.training.steps import functions, trained
 
 STEPS = 7
-HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
 KEY = jax.random.key(2)
 TINY = Config(
     task=Modules(modules=4, most=2, inputs=4, hidden=6, outputs=3, samples=4, tests=8),
@@ -65,7 +64,7 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
     rng = np.random.default_rng(0)
     shapes = {"kernel": (3, 4), "bias": (4,), "filter": (2, 2, 3), "gain": ()}
     draw = lambda: {name: rng.normal(size=shape).astype("f4") for name, shape in shapes.items()}
-    params, hyper = draw(), jax.tree.map(jnp.float32, HYPER)
+    params, hyper = draw(), loop.hyper_of(TINY)
 
     @jax.jit
     def update(gradient, state, params, step):
