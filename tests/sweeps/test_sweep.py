@@ -306,10 +306,8 @@ def test_processes_agree_on_batches_that_train_and_are_scored_within_their_memor
     monkeypatch.setattr(batch, "trials_that_fit", fit)
     monkeypatch.setattr(groups.trials, "trials_side_by_side", lambda count, *_: count)
     monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
-    assert (
-        grids_and_size(config) == ([8], 2)
-        and len({call.args[0] for call in fit.call_args_list}) == 2
-    )
+    assert grids_and_size(config) == ([8], 2)
+    assert len({call.args[0] for call in fit.call_args_list}) == 2
     monkeypatch.setattr(groups.processes, "gather", lambda array: np.stack([array, array * 0 + 1]))
     assert grids_and_size(config) == ([8], 1)
 
@@ -338,9 +336,8 @@ def test_a_search_along_a_float_field_is_one_program_and_refined_between_in_equa
     assert [trial.value for trial in first] == [1e-5, 1e-2]
     assert len(groups.compile_groups(config, first)) == 1
     results = {trial: np.zeros(len(plan.layout(config).measures)) + trial.value for trial in first}
-    assert [trial.value for trial in plan.refined_trials(config, results)] == [
-        pytest.approx((1e-5 * 1e-2) ** 0.5)
-    ]
+    (refined,) = plan.refined_trials(config, results)
+    assert refined.value == pytest.approx((1e-5 * 1e-2) ** 0.5)
 
 
 def test_a_stream_sweeps_over_its_supports_and_a_model_and_reports_means(small, tmp_path):
@@ -359,9 +356,8 @@ def test_a_stream_sweeps_over_its_supports_and_a_model_and_reports_means(small, 
     rows = pandas.DataFrame(sweep.load(tmp_path / "run").rows)
     errors = rows.groupby(["model.width", "task.support.seed"])["ood.mse"].mean()
     np.testing.assert_allclose([mean["ood.mse"]["value"] for mean in means], errors, rtol=1e-6)
-    assert (
-        rows["unseen.mse"].isna().all() and np.isfinite(rows[["seen.mse", "ood.mse"]].values).all()
-    )
+    assert rows["unseen.mse"].isna().all()
+    assert np.isfinite(rows[["seen.mse", "ood.mse"]].values).all()
 
 
 def test_a_users_task_sweeps_measured_at_its_own_points(own_task, tmp_path, small):
