@@ -21,11 +21,6 @@ from tests.papers.decoders import (
 HOLE = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
 
 
-def superposed(x, y):
-    """Seen bumps of the same column and of the same row."""
-    return draw(x, 1) + draw(1, y)
-
-
 def edge_only(x, y):
     return draw(x, y) if min(x - 4, y - 4, 7 - x, 7 - y) == 0 else blank(x, y)
 
@@ -39,8 +34,9 @@ def test_success_near_the_edge_is_a_slope():
 
 
 def test_peaks_are_in_line_more_often_than_by_chance():
-    """By a loop: of pixels more than one away from (5, 6), how many are in line."""
-    cells = decoder(lambda x, y: superposed(x, y) if (x, y) == (5, 6) else draw(x, y))
+    """By a loop: of pixels more than one away from (5, 6), how many are in line; there, seen bumps
+    of its column and of its row are drawn."""
+    cells = decoder(lambda x, y: draw(x, 1) + draw(1, y) if (x, y) == (5, 6) else draw(x, y))
     shares = []
     for seen in (True, False):
         pixels = [
