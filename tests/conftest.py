@@ -65,6 +65,13 @@ def forget_programs():
     jax.clear_caches()
 
 
+@pytest.fixture
+def numpy_rules():
+    """What lies outside the package broadcasts as NumPy does."""
+    with jax.numpy_rank_promotion("allow"):
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny() -> Config:
     """A run of a second: grid 8, an MLP (convolutions take twice as long to compile), 12 steps for

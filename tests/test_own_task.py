@@ -4,7 +4,6 @@ swept, analysed, judged and drawn, with no word about them inside."""
 import shutil
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -21,13 +20,7 @@ ROOT = Path(__file__).parent.parent
 SPRITES, ADDITION = ROOT / "docs" / "tutorials" / "own_task.py", ROOT / "tests" / "own_addition.py"
 FEW = {"training.steps": 30, "training.evaluate_every": 15, "training.seeds": (0, 3)}
 CELLS = {SPRITES: ((3, 12, 5), (12, 12, 3)), ADDITION: ((5, 5), (5,))}
-
-
-@pytest.fixture(autouse=True)
-def numpy_rules():
-    """What lies outside the package broadcasts as NumPy does."""
-    with jax.numpy_rank_promotion("allow"):
-        yield
+pytestmark = pytest.mark.usefixtures("numpy_rules")
 
 
 @pytest.fixture(params=[SPRITES, ADDITION], ids=["sprites", "addition"])

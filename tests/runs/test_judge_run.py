@@ -93,13 +93,7 @@ def verdict(name, answers_Bx):
     return judge(judge_run.composes, {"run": known})["verdict"]
 
 
-@pytest.fixture(autouse=True)
-def numpy_rules():
-    """A task of the documentation broadcasts as NumPy does."""
-    with jax.numpy_rank_promotion("allow"):
-        yield
-
-
+@pytest.mark.usefixtures("numpy_rules")  # for a task of the documentation
 @pytest.mark.parametrize("name", TASKS)
 def test_whoever_is_right_composes_and_no_lookup_does(name):
     assert verdict(name, asked_at(name)[2].truths) == REPRODUCED
