@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import Family, choice, number, traced
+from compgen_jax.settings import Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, module_codes, module_supports, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -30,6 +30,9 @@ BIAS = 0.5  # biases are uniform from 0 to this
 RIGHT = 0.95  # the R^2 from which a task counts as answered
 FITTED = 4096  # the number of tasks that bilinear maps and readers of codes are fitted to
 RIDGE = 1e-6  # of the features' mean square, as some columns repeat others
+# of kernel regression: of 36 choices those with the least error on examples left out (69 sets seen)
+OF_LATENT, LENGTH, KERNEL_RIDGE = 2.0, 4.0, 1e-4
+MOST_EXAMPLES = 24_000  # of kernel regression, which then takes 5 GB
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Modules(LatentTask):
     `samples` inputs of each task. The teacher's weights have the variance `scale` / fan in.
 
     Teacher, codes and measured latents are drawn by `seed`, not by the seed of training, which
-    draws the inputs.
+    draws the inputs. With `tasks`, so many are drawn, too, with their inputs: every epoch shows
+    these alone, and kernel regression on them (`interpolator`) is a trivial predictor.
     """
 
     inputs: int = number(16, low=1)
@@ -85,6 +89,15 @@ class Modules(LatentTask):
     outputs: int = number(16, low=1)
     scale: float = number(3**0.5, above=0)
     samples: int = number(16, low=2)
+    tasks: int = number(0, low=0)
+
+    def check(self, config):
+        super().check(config)
+        few = self.tasks * self.samples <= MOST_EXAMPLES
+        require(few, "task.tasks", self.tasks, f"makes more than {MOST_EXAMPLES:,} examples")
+
+    def make(self):
+        return _shown_again(super().make(), self) if self.tasks else super().make()
 
     def code_r2(self):
         return _constants(self)[1]
@@ -200,10 +213,13 @@ def scores(output, truth, point, mean_O) -> dict:
 
 
 def derived(means: dict) -> dict:
-    """`r2`, pooled over a region: 1 - error / variance. `gain`: 1 - error / the bilinear map's."""
+    """`r2`, pooled over a region: 1 - error / variance. `gain`: 1 - error / the bilinear map's.
+    `interpolator_gain`: that of kernel regression."""
     numbers = {"r2": 1 - means["mse"] / means["variance"]}
     if "bilinear_mse" in means:
         numbers["gain"] = 1 - means["mse"] / means["bilinear_mse"]
+    if "interpolator_mse" in means:
+        numbers["interpolator_gain"] = 1 - means["interpolator_mse"] / means["bilinear_mse"]
     return numbers
 
 
@@ -266,6 +282,70 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
         return latent, inputs, respond(teacher, latent, inputs)
 
     return jax.vmap(one)(jax.random.split(stream(settings.seed, "bilinear"), FITTED))
+
+
+# --- the same tasks again and again -----------------------------------------------------------
+
+
+def _shown_again(task: Task, settings: Modules) -> Task:
+    """The task with so many tasks shown; a column behind the latent numbers them."""
+    modules, own = settings.modules, stream(settings.seed, "tasks")
+    with jax.ensure_compile_time_eval():
+        draw = partial(draw_latent, dataset=task.dataset(None), law=settings.weights)
+        latents = jax.vmap(draw)(jax.random.split(own, settings.tasks))
+        shown = jnp.column_stack([latents, jnp.arange(settings.tasks)])
+
+    def shown_example(key, point):
+        if len(point) > modules:
+            key = jax.random.fold_in(stream(settings.seed, "inputs"), point[modules].astype(int))
+        return task.example(key, point[:modules])
+
+    others = {"interpolator": partial(interpolated, settings=settings)}
+    return task._replace(
+        example=shown_example,
+        dataset=lambda key: sampling.table(shown),
+        examples=settings.tasks,
+        next_batch=sampling.epochs,
+        baselines=task.baselines | others,
+    )
+
+
+def interpolated(asked: baselines.Asked, settings: Modules):
+    """Kernel regression on latents and inputs, fitted to all examples that training shows. The
+    kernel is Gaussian."""
+    with jax.ensure_compile_time_eval():
+        rows_SxE, weights_SxO, mean_O = _kernel_regression(settings)
+
+    def predict(task):
+        apart = jnp.square(_rows(*task)[:, None] - rows_SxE[None]).sum(axis=-1)
+        return jnp.exp(-apart / (2 * LENGTH**2)) @ weights_SxO + mean_O[None]
+
+    return jax.lax.map(predict, (jnp.asarray(asked.points), asked.inputs[1]))
+
+
+def _rows(latent_M, inputs_SxI):
+    """(S, M + I): what the kernel compares."""
+    repeated = jnp.broadcast_to(OF_LATENT * latent_M, (len(inputs_SxI), len(latent_M)))
+    return jnp.concatenate([repeated, inputs_SxI], axis=1)
+
+
+@functools.lru_cache(maxsize=16)
+def _kernel_regression(settings: Modules):
+    """float32 NumPy: rows (S, M + I), their weights (S, O) and the mean answer (O,); solved in
+    float64."""
+    from scipy.linalg import solve  # takes a fifth of a second to import
+    from scipy.spatial.distance import cdist
+
+    task = settings.make()
+    points = task.dataset(None).points
+    (_, inputs), answers = jax.vmap(task.example, (None, 0))(jax.random.key(0), points)
+    rows = np.concatenate(jax.vmap(_rows)(points[:, : settings.modules], inputs), dtype=np.float64)
+    left = np.concatenate(answers, dtype=np.float64)
+    left -= (mean := left.mean(axis=0))
+    kernel = np.exp(-cdist(rows, rows, "sqeuclidean") / (2 * LENGTH**2))
+    kernel[np.diag_indices(len(kernel))] += KERNEL_RIDGE
+    weights = solve(kernel, left, assume_a="pos", overwrite_a=True)
+    return rows.astype(np.float32), weights.astype(np.float32), mean.astype(np.float32)
 
 
 # --- the task --------------------------------------------------------------------------------

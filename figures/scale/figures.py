@@ -116,6 +116,34 @@ def draw_codes_and_supports(runs):
     return drawn
 
 
+@figure("same_examples", runs=_shown(rows.few_examples), by_default=False)
+def draw_same_examples(runs):
+    """From the same 12,000 examples, students gain more on held-out sets than kernel regression does
+    if they saw enough sets, which link all modules (S1a). Red: means over students, 95% intervals,
+    and the seeds as dots; diamonds: kernel regression. Dotted at .5: the criterion."""
+    gain = lambda run: score(run, "ood.gain")
+    of_kernel = lambda run: score(run, "ood.interpolator_gain")
+    ranked = sorted(runs.values(), key=lambda run: np.mean(gain(run) - of_kernel(run)))
+    drawn = plotting.new_figure(plotting.WIDTH, 3.1)
+    axis = drawn.subplots()
+    for row, run in enumerate(ranked):
+        plotting.show_number(axis, row, gain(run), across=True, color=plotting.OOD_COLOR, fmt="o")
+        axis.plot(of_kernel(run).mean(), row, "D", color=plotting.GREY, markersize=4)
+    words = [parts.title_of_support(run).replace("\n", " ") for run in ranked]
+    pairs = zip(ranked, words, strict=True)
+    axis.set_yticks(
+        range(len(ranked)), [f"{sets_seen(run.config)} sets, {how}" for run, how in pairs]
+    )
+    axis.set(xlabel="gain on held-out sets", xlim=(-1.05, 1.05))
+    axis.axvline(0, **plotting.FAINT)
+    axis.axvline(COMPOSED, **plotting.DOTTED, label="criterion, .5")
+    plotting.label_mark(axis, "network", color=plotting.OOD_COLOR)
+    plotting.label_mark(axis, "interpolation", "D", plotting.GREY, markersize=4)
+    plotting.label_seeds(axis)
+    plotting.legend_below(drawn, axis)
+    return drawn
+
+
 def _alike(runs, of_task, base: str) -> list:
     """The students of every code (or support, which `of_task` names), the best first: those of
     another than the base, and those of the base with as many modules, sets seen and neurons."""

@@ -21,7 +21,7 @@ def table(runs: dict) -> list[str]:
     """Lines on what every student of modules or preferences, and every decoder of bumps, scores
     beside trivial predictors. Only the config and the summary of a run are needed."""
     named = lambda *names: [run for name, run in runs.items() if name.startswith(names)]
-    students = named("modules_", "preference_", "middle_")
+    students = named("modules_", "few_", "preference_", "middle_")
     decoders = {run.config.name: run.summary for run in runs.values() if run not in students}
     draws = [run for name, run in more(runs).items() if name.startswith("draws_")]
     parts = (
@@ -29,7 +29,7 @@ def table(runs: dict) -> list[str]:
             "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
             ".95 or more; R² of trivial predictors.",
             "R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen",
-            [*named("modules_"), *draws],
+            [*named("modules_", "few_"), *draws],
             ("r2", "gain", "task_accuracy"),
             _r2_of_predictors,
         ),

@@ -93,6 +93,33 @@ def more_sets_raise_the_gain(few, many):
     yield from levels(few, many, GAIN)
 
 
+@claim(
+    "S1a.interpolation",
+    figure="same_examples",
+    cases=tuple(
+        {"case": case, "student": f"few_modules_8_seen_{sets}_width_256{support}"}
+        for case, sets, support in (
+            ("9 sets", 9, ""),
+            ("22 sets", 22, ""),
+            ("44 sets", 44, ""),
+            ("69 sets", 69, ""),
+            ("equal", 44, "_equal"),
+            ("popular", 44, "_popular"),
+            ("unpopular", 44, "_unpopular"),
+            ("disconnected", 44, "_disconnected"),
+        )
+    ),
+    runs={"student": "{student}"},
+)
+def more_than_interpolation(student):
+    """A student gains more on held-out sets than kernel regression on the same examples."""
+    yield learnt(score(student, "id.r2"), "R² ID")
+    gain, by_kernel = score(student, GAIN), score(student, "ood.interpolator_gain")
+    yield above(0.0, gain - by_kernel, "gain OOD - that of kernel regression")
+    yield note(TITLES[GAIN], gain)
+    yield note("gain OOD of kernel regression", by_kernel)
+
+
 @claim("S1d", own=NOWHERE, **OTHERS)
 def more_sets_help_others(few, many):
     """More sets of modules seen raise R² on held-out ones for a {case}, too."""
@@ -215,6 +242,7 @@ def fewer_than_all_sets_are_needed(students):
 CLAIMS = (
     more_sets_help,
     more_sets_raise_the_gain,
+    more_than_interpolation,
     width_helps,
     width_raises_the_gain,
     fewer_than_all_sets_are_needed,

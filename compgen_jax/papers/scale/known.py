@@ -126,6 +126,7 @@ SEEDS = (0, 1, 2, 3)
 GAIN, NOISE, TRUST = 0.005, 0.03, 0.02  # a seed's jitter: of the gain, of answers, of the trust
 LITTLE = 0.01  # a seed's jitter of numbers
 NARROW = 16  # the width at which a learner has come half of its way
+BY_KERNEL = 0.2  # the gain of kernel regression
 PER_MODULE, SHARE = 8.0, 0.8  # seen sets for each module, and of all, to come 1 - 1/e of the way
 
 
@@ -215,6 +216,7 @@ def _scores(answers_BxO, school) -> dict:
         found[f"{region}.mse"] = mse
         found[f"{region}.r2"] = 1 - mse / np.square(true - mean).mean()
         found[f"{region}.gain"] = 1 - mse / np.square(school.bilinear[rows] - true).mean()
+        found[f"{region}.interpolator_gain"] = np.float64(BY_KERNEL)
     return found
 
 
@@ -574,9 +576,10 @@ ON_STUDENTS = {  # claim: the letters, and runs beside a student
     "S1b": (RISE, _by_width),
     "S1b.gain": (RISE, _by_width),
     "S1c": (letters(STUDENTS, ("quick learner",), R=("learner",)), _by_modules),
-    "S2a": (CODES, lambda name, known: {"student": student(name)}),
-    "S2a.as_seen": (CODES, lambda name, known: {"student": student(name)}),
-}
+} | dict.fromkeys(
+    ("S1a.interpolation", "S2a", "S2a.as_seen"),
+    (CODES, lambda name, known: {"student": student(name)}),
+)
 for support in codes.COVERED:
     for claim in ("S2b.covering", "S2b.covering_gain"):
         ON_STUDENTS[f"{claim}, {support}"] = CODES, _of_support(support)

@@ -37,6 +37,7 @@ NEEDED_QUICK = {4: (4, 7, 11), 8: (9, 22, 44, 69), 16: (60, 174, 522)}
 OTHERS_SEEN = ("task.support.seen", (9, 22, 69))  # by other architectures
 MIDDLE_DRAWS = ("task.seed", (0, 1, 2, 3, 4, 5))
 PREFERENCES_SEEN = {"quick": (9, 69), "paper": (60, 522)}  # sets of preferences
+FEW_TASKS = 1500  # shown again and again: 12,000 examples
 BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
 BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
 
@@ -258,7 +259,7 @@ def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     by_name = {}
     groups = (sets_and_widths, codes, supports, more_modules, sets_needed, bridge, architectures,
-              preferences, middle)  # fmt: skip
+              preferences, middle, few_examples)  # fmt: skip
     for group in groups:
         for name, config in group(scale).items():
             by_name.setdefault(name, config)
@@ -349,6 +350,18 @@ def middle(scale: str) -> dict[str, Config]:
     return by_name
 
 
+def few_examples(scale: str) -> dict[str, Config]:
+    """By sets seen and by support, shown the same few examples in every epoch, as kernel regression
+    is that stands beside them; quick ones."""
+    wide = sets_and_widths(scale) | supports(scale) if scale == "quick" else {}
+    values = lambda config: {"task.tasks": FEW_TASKS, "name": f"few_{config.name}"}
+    return {
+        f"few_{name}": changed(config, values(config))
+        for name, config in wide.items()
+        if config.model.width == 256
+    }
+
+
 def bridge(scale: str) -> dict[str, Config]:
     """Between the papers: students by support, sets seen and width (only quick ones), and decoders
     of bumps with a block, or as many cells at random, held out."""
@@ -432,7 +445,8 @@ SETTINGS = (
     ),
 )
 
-# trained once more at fresh seeds, to confirm S1a and S1b
+# trained once more at fresh seeds, to confirm S1a, S1a.interpolation and S1b
 CONFIRMED = fresh(
-    *(f"modules_8_seen_{seen}_width_{w}" for seen in (9, 22, 44, 69) for w in (16, 64, 256))
+    *(f"few_{name}" for name in (AT_RANDOM, f"{AT_RANDOM}_popular", "modules_8_seen_69_width_256")),
+    *(f"modules_8_seen_{seen}_width_{w}" for seen in (9, 22, 44, 69) for w in (16, 64, 256)),
 )
