@@ -118,9 +118,9 @@ def draw_codes_and_supports(runs):
 
 @figure("same_examples", runs=_shown(rows.few_examples), by_default=False)
 def draw_same_examples(runs):
-    """From the same 12,000 examples, students gain more on held-out sets than kernel regression does
-    if they saw enough sets, which link all modules (S1a). Red: means over students, 95% intervals,
-    and the seeds as dots; diamonds: kernel regression. Dotted at .5: the criterion."""
+    """From the same 12,000 examples, students gain more on held-out sets than kernel regression if
+    they saw enough sets, which link all modules (S1a). Red: means over students, 95% intervals, and
+    the seeds as dots; diamonds: kernel regression. Dotted at .5: the criterion."""
     gain = lambda run: score(run, "ood.gain")
     of_kernel = lambda run: score(run, "ood.interpolator_gain")
     ranked = sorted(runs.values(), key=lambda run: np.mean(gain(run) - of_kernel(run)))
