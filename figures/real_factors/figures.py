@@ -20,6 +20,16 @@ DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
 KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
 HELD_OUT = ("random", "element", "middle", "range", "extrapolation")
 SHARES = {f"sprites_{kind}{of}": words for of in HELD_OUT for kind, words in KINDS.items()}
+COLUMNS = {  # where squares are shown in the right half
+    f"sprites_{kind}range{where}": of
+    for kind in ("", "pixelwise_")
+    for where, of in {
+        "": ("nowhere", plotting.VIOLET),
+        "_beside": ("in columns 7 and 8", plotting.GOLD),
+        "_apart": ("in columns 8 and 11", plotting.GREEN),
+    }.items()
+}
+POS_X = 3  # its place among the factors
 FRAMES = {"0.4": "grey frame: a close match", plotting.OOD_COLOR: "red frame: not"}
 EXAMPLES, IMAGE, GAP = 6, 0.45, 0.02  # images, inches
 REMEDIES = {
@@ -151,6 +161,35 @@ def draw_remedies(finished):
     words = f"most is added by {REMEDIES[most]} ({plotting.signed(added[most])})"
     axis.set_title(f"Without a remedy {plain:.0%} of the range is rendered; {words}")
     plotting.label_regions(axis)
+    plotting.legend_below(drawn, axis)
+    return drawn
+
+
+@figure("sprites_columns", runs=tuple(COLUMNS), by_default=False)
+def draw_columns(finished):
+    """A decoder renders squares where squares are shown nearby (F9). Squares in the right half, of
+    which none is shown (violet), those of two columns side by side (gold), or of two that lie apart
+    (green): the share rendered of every column, by decoders (a) that upsample, (b) that compute
+    each pixel by itself. Means with 95% intervals, and seeds; open squares, above: columns that are
+    shown."""
+    drawn = plotting.new_figure(plotting.WIDTH, 2.9)
+    for axis, (kind, words) in zip(drawn.subplots(1, 2), [*KINDS.items()][:2], strict=True):
+        for place, (name, (label, color)) in enumerate(COLUMNS.items()):
+            if name.removeprefix("sprites_").startswith("pixelwise_") != bool(kind):
+                continue
+            cells = finished[name].cells
+            column = np.unique(cells.factors[:, POS_X], return_inverse=True)[1] + 1
+            held_out = np.unique(column[cells.held_out])
+            rendered = cells.scores["rendered"]
+            shares = [rendered[:, cells.held_out & (column == c)].mean(axis=1) for c in held_out]
+            plotting.show_numbers(axis, held_out, shares, color, label, plotting.mean_share)
+            shown = np.setdiff1d(np.arange(5, 13), held_out)
+            axis.plot(shown, np.full(len(shown), 1.08 + 0.06 * (place % 3)), "s", color=color,
+                      markerfacecolor="white", markersize=4)  # fmt: skip
+        axis.set(xlabel="column", ylabel="share rendered", ylim=(-0.04, 1.28))
+        axis.set_yticks([0, 0.5, 1])
+        plotting.panel(axis, "ab"[bool(kind)], words)
+    plotting.label_mark(axis, "columns that are shown", "s", markerfacecolor="white")
     plotting.legend_below(drawn, axis)
     return drawn
 

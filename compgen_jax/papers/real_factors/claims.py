@@ -325,6 +325,23 @@ def low_rank_adds_shapes(held_out, net, plain):
     yield from per_pixel_adds_shapes.function(held_out, net, plain)
 
 
+@claim(
+    "F9",
+    figure="sprites_columns",
+    cases=[{"case": "", "kind": ""}, {"case": "per pixel", "kind": "pixelwise_"}],
+    runs={"net": "sprites_{kind}range_apart", "plain": "sprites_{kind}range_beside"},
+)
+def what_is_shown_nearby_counts(net, plain):
+    """If squares are shown in two of six columns, a decoder renders those of all others if each is
+    next to a shown one, and fewer if the two are side by side: {case}."""
+    yield from _learnt(net, plain)
+    yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
+    difference, how = _less(net, plain, "with columns side by side")
+    yield above(HELPS, *difference, against=0, **how)
+    yield note("share rendered OOD, side by side", share(plain))
+    yield from _beside(net)
+
+
 # --- F5: pairs of factors ----------------------------------------------------------------------
 
 

@@ -261,6 +261,10 @@ ON_RANGE = {
 for claim in ("F4", "F4.penalties"):
     ON_RANGE[claim] = ADDS, _remedied("nearest", without="main effects")
 ON_RANGE["F7"] = ADDS, _remedied("nearest")
+ON_RANGE["F9"] = (
+    letters(IMAGES, ("composer 0.95", ALL_SHOWN, *NEITHER), R=RIGHT),
+    _remedied("nearest"),
+)
 ADDS_SHAPES = letters(IMAGES, (*NEITHER, "half of the seeds"), R=("truth", *SOME[2:]))
 ON_RANGE["F7.shape"] = ON_RANGE["F8"] = ADDS_SHAPES, _remedied("nearest")
 for claim in ("F3a", "F3a.predictors"):
