@@ -45,6 +45,7 @@ TASKS = {
     ),
     "reading": Sprites(side=16, counts=FEW, asks="factors", measured=9),
     "modules": Modules(modules=6, most=2, inputs=5, hidden=7, outputs=3, samples=4, tests=40),
+    "shown again": Modules(modules=6, most=2, inputs=5, samples=4, tests=40, tasks=30),
     "tokens": Modules(
         modules=6, most=2, samples=4, tests=9, weights="khot", code=LatentCodeConfig("tokens"),
         support=ModuleSupportConfig("popular", held_out_share=0.4),

@@ -202,8 +202,9 @@ def test_the_mean_output_is_that_over_all_sets():
 
 
 def test_numbers_derived_from_means():
-    found = modules.derived({"mse": 0.2, "variance": 0.8, "bilinear_mse": 0.4})
-    assert found == pytest.approx({"r2": 0.75, "gain": 0.5})
+    means = {"mse": 0.2, "variance": 0.8, "bilinear_mse": 0.4, "interpolator_mse": 0.3}
+    found = modules.derived(means)
+    assert found == pytest.approx({"r2": 0.75, "gain": 0.5, "interpolator_gain": 0.25})
 
 
 # --- trivial predictors ----------------------------------------------------------------------
@@ -238,6 +239,29 @@ def test_the_bilinear_map_is_that_of_least_squares():
     fitted, *_ = np.linalg.lstsq(features(latents, inputs), answers.reshape(-1, 3), rcond=None)
     found = jax.jit(task.baselines["bilinear"])(given).reshape(-1, 3)
     np.testing.assert_allclose(found, features(task.points, given.inputs[1]) @ fitted, atol=1e-3)
+
+
+def test_kernel_regression_is_fitted_to_the_tasks_that_are_shown_again():
+    """In float64; a shown task has the same inputs whatever the key is."""
+    settings = supported(replace(SMALL, tasks=20), name="random", held_out_share=0.4)
+    task, given, of_seen = settings.make(), asked(settings), []
+    for point in task.dataset(KEY).points:
+        (latent, inputs), answers = example_of(settings)(KEY, point)
+        np.testing.assert_array_equal(inputs, example_of(settings)(jax.random.key(0), point)[0][1])
+        np.testing.assert_array_equal(latent, point[:6])
+        assert not task.held_out(np.asarray(latent))
+        of_seen += [(2 * np.float64(latent), *pair) for pair in zip(inputs, answers, strict=True)]
+    rows = np.array([np.concatenate(row[:2]) for row in of_seen])
+    answers = np.array([row[2] for row in of_seen], np.float64)
+    assert len(np.unique(rows, axis=0)) == len(rows) == 80
+    kernel = lambda a, b: np.exp(-np.square(a[:, None] - b).sum(axis=-1) / 32)
+    weights = np.linalg.solve(kernel(rows, rows) + 1e-4 * np.eye(80), answers - answers.mean(0))
+    found = np.asarray(jax.jit(task.baselines["interpolator"])(given))
+    for index in range(0, 80, 13):
+        latent = np.tile(2 * task.points[index], (4, 1))
+        one = np.concatenate([latent, given.inputs[1][index]], axis=1)
+        expected = kernel(one, rows) @ weights + answers.mean(0)
+        np.testing.assert_allclose(found[index], expected, atol=2e-4)
 
 
 # --- how well an affine map reads a latent from its code -------------------------------------
