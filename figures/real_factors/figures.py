@@ -20,13 +20,11 @@ DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
 KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
 HELD_OUT = ("random", "element", "middle", "range", "extrapolation")
 SHARES = {f"sprites_{kind}{of}": words for of in HELD_OUT for kind, words in KINDS.items()}
-SHOWN = {  # where squares are shown in the right half: in words, and a colour
-    "": ("nowhere", plotting.VIOLET),
-    "_beside": ("in columns 7 and 8", plotting.GOLD),
-    "_apart": ("in columns 8 and 11", plotting.GREEN),
+SHOWN = {  # where a shape is shown in the upper half: in words, and a colour
+    "": ("none", plotting.VIOLET),
+    "_beside": ("7 and 8", plotting.GOLD),
+    "_apart": ("8 and 11", plotting.GREEN),
 }
-COLUMNS = [f"sprites_{kind}range{where}" for kind in [*KINDS][:2] for where in SHOWN]
-POS_X, HALF = 3, 6  # its place among the factors; the columns of a half
 FRAMES = {"0.4": "grey frame: a close match", plotting.OOD_COLOR: "red frame: not"}
 EXAMPLES, IMAGE, GAP = 6, 0.45, 0.02  # images, inches
 REMEDIES = {
@@ -162,51 +160,43 @@ def draw_remedies(finished):
     return drawn
 
 
-@figure("sprites_columns", runs=tuple(COLUMNS), by_default=False)
+@figure("sprites_columns", runs=tuple(f"sprites_{name}" for name in runs.NEARBY), by_default=False)
 def draw_columns(finished):
-    """A decoder renders squares where squares are shown nearby (F9). (a) Squares in the columns of
-    the right half, where none was shown: what is asked (above), and what a decoder that upsamples
-    draws (the median seed). (b) The share rendered of every column if squares are shown nowhere in
-    the right half, in two columns side by side, or in two that lie apart, by decoders that
-    upsample, (c) by per-pixel ones. Means with 95% intervals, and seeds; open squares, above:
-    columns that are shown."""
+    """A decoder renders a shape where this shape is shown nearby (F9). (a) Squares in the columns of
+    the right half, where none was shown: what is asked (above), and what the median network draws.
+    (b) The share rendered of every column, if squares are shown nowhere in the right half, in two
+    columns side by side, or in two that lie apart; (c) the same of hearts and rows. Means with 95%
+    intervals, and seeds; open squares, above: columns that are shown."""
     drawn = plotting.new_figure(plotting.WIDTH, 4.3)
-    cells = finished["sprites_range"].cells
-    values = np.unique(cells.factors[:, POS_X])[HALF:]
+    cells = finished["sprites_squares"].cells
     near = lambda x: plotting.nearest_cell(cells, cells.held_out, [0, 1, 0, x, 0.5])
     rows = cells.predictions[plotting.median_seed(cells)], cells.truths
     for row, (images, word) in enumerate(zip(rows, ("drawn", "asked"), strict=True)):
-        axes = plotting.row_at(drawn, 0.6, 2.85 + 0.6 * row, 0.57, len(values), 0.4)
-        for axis, x in zip(axes, values, strict=True):
+        axes = plotting.row_at(drawn, 0.6, 2.85 + 0.6 * row, 0.57, 6, 0.4)
+        for axis, x in zip(axes, np.arange(6, 12) / 11, strict=True):
             axis.imshow(np.clip(images[near(x)], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
             axis.set(xticks=[], yticks=[])
         axes[0].set_ylabel(word)
-    plotting.panel(axes[0], "a", "Squares in columns 7 to 12, where none was shown (upsampled)")
-    for place, (kind, words) in enumerate([*KINDS.items()][:2]):
+    plotting.panel(axes[0], "a", "Squares in columns 7 to 12, where none was shown")
+    for place, (shape, line) in enumerate((("square", "column"), ("heart", "row"))):
         axis = plotting.axis_at(drawn, 0.6 + 3.4 * place, 0.85, 2.8, 1.6)
         for level, (where, (label, color)) in enumerate(SHOWN.items()):
-            cells = finished[f"sprites_{kind}range{where}"].cells
-            column = np.unique(cells.factors[:, POS_X], return_inverse=True)[1] + 1
-            held_out = np.unique(column[cells.held_out])
-            of_column = [cells.held_out & (column == each) for each in held_out]
-            shares = [cells.scores["rendered"][:, mask].mean(axis=1) for mask in of_column]
-            plotting.show_numbers(axis, held_out, shares, color, label, plotting.mean_share)
-            axis.plot(held_out, np.mean(shares, axis=1), color=color, linewidth=0.8)
-            shown = np.setdiff1d(np.arange(HALF, 13), held_out)
+            cells, held_out = finished[f"sprites_{shape}s{where}"].cells, runs.NOWHERE[where]
+            of_line = np.round(11 * cells.factors[:, 3 + place])
+            masks = [cells.held_out & (of_line == each) for each in held_out]
+            shares = [cells.scores["rendered"][:, mask].mean(axis=1) for mask in masks]
+            lines = np.array(held_out) + 1
+            axis.plot(lines, np.mean(shares, axis=1), color=color, linewidth=0.8)
+            plotting.show_numbers(axis, lines, shares, color, label, plotting.mean_share)
+            shown = np.setdiff1d(np.arange(6, 13), lines)
             style = {"color": color, "markerfacecolor": "white", "markersize": 4}
             axis.plot(shown, np.full(len(shown), 1.1 + 0.07 * level), "s", **style)
-        axis.set(xlabel="column", ylabel="share rendered", xticks=range(HALF, 13))
-        axis.set(ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
-        plotting.panel(axis, "bc"[place], words)
+        axis.set(xlabel=line, ylabel="share rendered", ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
+        plotting.panel(axis, "bc"[place], f"{shape.capitalize()}s by {line}")
     plotting.label_mark(axis, "shown columns", "s", markerfacecolor="white")
-    legend = axis.get_legend_handles_labels()
-    drawn.legend(
-        *legend,
-        loc="lower center",
-        ncols=4,
-        title="squares are shown in the right half",
-        **plotting.LEGEND,
-    )
+    handles = axis.get_legend_handles_labels()
+    title = "columns 7 to 12 in which the shape is shown"
+    drawn.legend(*handles, loc="lower center", ncols=4, title=title, **plotting.LEGEND)
     return drawn
 
 

@@ -328,12 +328,12 @@ def low_rank_adds_shapes(held_out, net, plain):
 @claim(
     "F9",
     figure="sprites_columns",
-    cases=[{"case": "", "kind": ""}, {"case": "per pixel", "kind": "pixelwise_"}],
-    runs={"net": "sprites_{kind}range_apart", "plain": "sprites_{kind}range_beside"},
+    cases=[{"case": "squares"}, {"case": "hearts"}],
+    runs={"net": "sprites_{case}_apart", "plain": "sprites_{case}_beside"},
 )
 def what_is_shown_nearby_counts(net, plain):
-    """If squares are shown in two of six columns, a decoder renders those of all others if each is
-    next to a shown one, and fewer if the two are side by side: {case}."""
+    """If a shape is shown in two of six columns, a decoder renders it in all others if each is next
+    to a shown one, and less of it if the two are side by side: {case}."""
     yield from _learnt(net, plain)
     yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
     difference, how = _less(net, plain, "with columns side by side")
