@@ -160,13 +160,13 @@ def draw_remedies(finished):
     return drawn
 
 
-@figure("sprites_columns", runs=tuple(f"sprites_{name}" for name in runs.NEARBY), by_default=False)
+@figure("sprites_columns", runs=[f"sprites_{name}" for name in runs.NEARBY], by_default=False)
 def draw_columns(finished):
-    """A decoder renders a shape where this shape is shown nearby (F9). (a) Squares in the columns of
-    the right half, where none was shown: what is asked (above), and what the median network draws.
-    (b) The share rendered of every column, if squares are shown nowhere in the right half, in two
-    columns side by side, or in two that lie apart; (c) the same of hearts and rows. Means with 95%
-    intervals, and seeds; open squares, above: columns that are shown."""
+    """A decoder renders a shape where this shape is shown nearby (F9). (a) Squares in the columns
+    of the right half, where none was shown: what is asked (above), and what the median network
+    draws. (b) The share rendered of every column, if squares are shown nowhere in the right half,
+    in two columns side by side, or in two that lie apart; (c) the same of hearts and rows. Means
+    with 95% intervals, and seeds; open squares, above: columns that are shown."""
     drawn = plotting.new_figure(plotting.WIDTH, 4.3)
     cells = finished["sprites_squares"].cells
     near = lambda x: plotting.nearest_cell(cells, cells.held_out, [0, 1, 0, x, 0.5])
