@@ -103,8 +103,8 @@ def finished(configs: dict) -> dict:
 def students() -> dict:
     """The second paper's runs: committed summaries, and made-up ones where there is none; metrics
     of four layers and of outputs are made up."""
-    scores = ("r2", "gain", "mse", "variance", "bilinear_mse", "sum_of_singles_mse",
-              "nearest_seen_mse", "step_accuracy", "majority_miss", "nearest_seen_miss",
+    scores = ("r2", "gain", "interpolator_gain", "mse", "variance", "bilinear_mse",
+              "sum_of_singles_mse", "nearest_seen_mse", "step_accuracy", "majority_miss", "nearest_seen_miss",
               "task_accuracy", "episode_accuracy")  # fmt: skip
     names = [f"{region}.{score}" for region in ("id", "ood") for score in scores]
     configs, rng, runs = scale_runs.runs("quick"), np.random.default_rng(0), {}
@@ -140,8 +140,8 @@ def of_sprites() -> dict:
     return sprites_known.known_runs(sprites_known.sprites("range"), ("truth", "nearest"))
 
 
-def hold_outs():
-    runs = dict.fromkeys(sprites.SHARES, of_sprites()["truth"])
+def hold_outs(names=tuple(sprites.SHARES)):
+    runs = dict.fromkeys(names, of_sprites()["truth"])
     return runs | {"sprites_range": of_sprites()["nearest"]}
 
 
