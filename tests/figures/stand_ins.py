@@ -104,8 +104,8 @@ def students() -> dict:
     """The second paper's runs: committed summaries, and made-up ones where there is none; metrics
     of four layers and of outputs are made up."""
     scores = ("r2", "gain", "interpolator_gain", "mse", "variance", "bilinear_mse",
-              "sum_of_singles_mse", "nearest_seen_mse", "step_accuracy", "majority_miss", "nearest_seen_miss",
-              "task_accuracy", "episode_accuracy")  # fmt: skip
+              "sum_of_singles_mse", "nearest_seen_mse", "step_accuracy", "majority_miss",
+              "nearest_seen_miss", "task_accuracy", "episode_accuracy")  # fmt: skip
     names = [f"{region}.{score}" for region in ("id", "ood") for score in scores]
     configs, rng, runs = scale_runs.runs("quick"), np.random.default_rng(0), {}
     there = finished(configs)
