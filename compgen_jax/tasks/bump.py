@@ -52,7 +52,8 @@ class StripesConfig:
 
     There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
     `shuffled` by the seed. `task.code.missing` says how the missing factor is coded. With
-    `shuffled_codes` each stripe comes with the code of another: the seed permutes all 2N codes.
+    `shuffled_codes` each stripe comes with the code of another: the seed permutes all 2N codes. All
+    leave a square blank if there is a `hole`, its first and its last pixel along x and y.
     """
 
     removed = {"amplitude": 1.0}
@@ -60,6 +61,7 @@ class StripesConfig:
     copies: int = number(0, low=0, high=1000, traced=True)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
     shuffled_codes: bool = False
+    hole: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class Bump(Family):
         lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
         hint = f"{lacks} needs config.task.code.missing='off_grid'"
         require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
+
+        hole, hint = stripes.hole, "must be the first and the last pixel, whole numbers"
+        ends = len(hole) == 2 and all(type(end) is int for end in hole)
+        inside = ends and 0 <= hole[0] <= hole[1] < self.grid
+        require(not hole or inside, "task.stripes.hole", hole, hint)
 
         rises = not size.values or (size.values > 1 and size.smallest < size.largest)
         ends = f"{size.smallest:g} up to a larger config.task.size.largest"
@@ -216,6 +223,11 @@ def _object(point, settings: Bump) -> tuple:
     """The code and the signal of one object."""
     x, y, *size = point
     signal = bump(x, y, settings.grid, settings.image, *size)
+    if settings.stripes.hole:
+        (first, last), pixels = settings.stripes.hole, jnp.arange(settings.grid)
+        within = (first <= pixels) & (pixels <= last)
+        alone = is_missing(x)[0] | is_missing(y)[0]
+        signal = jnp.where(alone & within[:, None] & within[None], 0.0, signal)
     coordinates = [(x, settings.grid), (y, settings.grid)]
     if size:
         axis = support(settings).axes[2]

@@ -220,6 +220,12 @@ def _draw_composing(panels: dict, title: str, height: float):
     return picture
 
 
+STRIPES = {
+    "bump_cnn": "No stripes",
+    "bump_cnn_stripes": "Stripes",
+    "bump_cnn_stripes_hole_corner": "Stripes, blank in a corner",
+    "bump_cnn_stripes_hole_middle": "Stripes, blank in the middle",
+}
 SETS_OF_WEIGHTS = {
     "pixels_shared_bump": "All pixels share one set of weights",
     "pixels_apart_corner": "A corner has a set of its own",
@@ -235,12 +241,26 @@ def draw_apart(runs):
     held out. They differ in which pixels share the weights that read the code. (b, c) Two sets of
     weights: one for the 6 x 6 pixels in the dashed frame, one for all others (K11.apart). In c
     these are the pixels that no shown bump covers."""
+    return _shares(runs, SETS_OF_WEIGHTS)
+
+
+@figure("hole", runs=tuple(STRIPES), scale="quick", by_default=False)
+def draw_hole(runs):
+    """Stripes help where they draw. The share of usual decoders that render each position, the
+    square (red) being held out. They are shown bumps and (b to d) as many stripes, images of x or
+    of y alone, of which those of c and d leave the 6 x 6 pixels in the dashed frame blank
+    (K5.hole). In d these are the pixels that no shown bump covers."""
+    return _shares(runs, STRIPES)
+
+
+def _shares(runs, panels: dict):
+    """The share of networks that render each position, of four runs."""
     picture = plotting.new_figure(plotting.WIDTH, 2.9)
-    for place, (name, words) in enumerate(SETS_OF_WEIGHTS.items()):
+    for place, (name, words) in enumerate(panels.items()):
         run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
         image = plotting.show_share(axis, run.cells, "rendered")
-        if run.config.model.apart:
-            (low, high), (x, y) = run.config.model.apart, run.cells.factors.T
+        if frame := run.config.task.stripes.hole or getattr(run.config.model, "apart", ()):
+            (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
         if place:

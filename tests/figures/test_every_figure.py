@@ -27,6 +27,7 @@ TRAINED = {
     **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn")
        for name in ("controls", "ladder", "drawings", "readers")},
     "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
+    "hole": dict.fromkeys(FIGURES["hole"].runs, "bump_cnn_stripes_hole_middle"),
     "composer": dict.fromkeys(FIGURES["composer"].runs),
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
                                                             "encoders")},

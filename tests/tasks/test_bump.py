@@ -38,6 +38,15 @@ def test_bump_and_stripes_equal_their_definition(x, y):
     assert (bump.flip(signal, replace(config, polarity="upright")) == signal).all()
 
 
+def test_stripes_and_no_bumps_leave_a_hole_blank():
+    plain, holes = Bump(grid=N), Bump(grid=N, stripes=StripesConfig(copies=1, hole=(2, 4)))
+    for point in np.float32([(3, np.nan), (np.nan, 2), (7, np.nan), (3, 3)]):
+        expected = np.array(bump.example(point, plain).target)
+        if np.isnan(point).any():
+            expected[2:5, 2:5] = 1  # white
+        np.testing.assert_array_equal(bump.example(point, holes).target, expected)
+
+
 def test_a_plus_is_the_sum_of_two_stripes():
     expected = by_hand(5.0, None, 1.2, 0.5) + by_hand(None, 2.0, 1.2, 0.5)
     found = bump.plus(5.0, 2.0, N, ImageConfig(sigma=1.2, amplitude=0.5))

@@ -386,6 +386,18 @@ def uncovered_pixels_learn_from_others(corner, middle):
 
 
 @claim(
+    "K5.hole",
+    figure="hole",
+    cases=BUMP,
+    runs={place: f"bump_cnn_stripes_hole_{place}" for place in ("corner", "middle")},
+)
+def stripes_help_where_they_draw(corner, middle):
+    """Bumps on pixels that no shown bump covers are not rendered if added stripes leave these pixels
+    blank, and are if they leave as many blank in a corner."""
+    yield from uncovered_pixels_learn_from_others.function(corner, middle)
+
+
+@claim(
     "K11.parts",
     figure="overview",
     cases=BUMP,
@@ -410,6 +422,7 @@ CLAIMS = (
     stripes_compose,
     stripes_beat_predictors,
     added_stripes_compose,
+    stripes_help_where_they_draw,
     shuffled_stripes_fail,
     shared_weights_compose,
     doubled_images_do_not,

@@ -564,6 +564,9 @@ for place, quick, paper in (("middle", (5, 10), (8, 20)), ("corner", (0, 5), (0,
         quick={"model.apart": quick, "training.seeds": tuple(range(8, 20))},
         paper={"model.apart": paper},
     )
+    RUNS[f"bump_cnn_stripes_hole_{place}"] = Preset(
+        RUNS["bump_cnn_stripes"], {"task.stripes.hole": quick}, **QUICK
+    )
 RUNS |= {
     # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
     "ramp_cnn_50_epochs": Preset(
@@ -723,7 +726,8 @@ CONFIRMED = fresh(
     *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
     *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
     *(f"lowrank_{name}" for name in ABLATIONS),
-    *("bump_cnn_stripes", "donut_stripes", "donut_stripes_shuffled", "two_objects"),
+    *("bump_cnn_stripes", "bump_cnn_stripes_hole_middle", "bump_cnn_stripes_hole_corner"),
+    *("donut_stripes", "donut_stripes_shuffled", "two_objects"),
     *(f"ladder_{rung}_donut" for rung in RUNGS),
     *("pixels_own_bump", "pixels_shared_bump"),
 )
