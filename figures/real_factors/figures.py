@@ -61,8 +61,7 @@ def draw(finished):
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
-            seeds = [("drawn", plotting.median_seed(run.cells))]
-            above = _asked_and_drawn(drawn, run, 5.7 - (place + 1) * 1.34, ood, seeds)
+            above = _asked_and_drawn(drawn, run, 5.7 - (place + 1) * 1.34, ood)
             plotting.panel(above, "abcd"[place], title)
     axis = plotting.axis_at(drawn, 4.9, 0.9, 1.7, 4.35)
     rows = [(name, index + index // len(KINDS)) for index, name in enumerate(SHARES)]
@@ -82,49 +81,35 @@ def draw(finished):
     plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axis)
     axis.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, **plotting.LEGEND)
-    return _with_frames(drawn)
-
-
-def _with_frames(drawn):
-    """The figure, below which stands what the colours of its frames mean."""
     for place, (color, words) in enumerate(FRAMES.items()):
         style = {"color": color, "fontsize": plotting.SMALL}
         drawn.text((0.4 + 1.5 * place) / drawn.get_figwidth(), 0.01, words, **style)
     return drawn
 
 
-def _asked_and_drawn(drawn, run, bottom: float, ood: bool, seeds: list):
-    """Rows of images: what is asked, and below it what seeds, by their words, draw, from the last
-    one up, each over its r². Returns the axis of the first asked one."""
-    cells, apart = run.cells, IMAGE + GAP + 0.16 * (len(seeds) > 1)
+def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
+    """Rows of images: what is asked, and below it what the median seed draws, over its r². Returns
+    the axis of the first asked one."""
+    cells, seed = run.cells, plotting.median_seed(run.cells)
     chosen = plotting.spread(cells.held_out == ood, EXAMPLES)
-    for row, (word, seed) in enumerate([*seeds, ("asked", None)]):
-        axes = plotting.row_at(drawn, 0.4, bottom + row * apart, IMAGE, EXAMPLES, GAP)
-        images = cells.truths if seed is None else cells.predictions[seed]
+    rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
+    for row, (word, images) in enumerate(rows.items()):
+        axes = plotting.row_at(drawn, 0.4, bottom + row * (IMAGE + GAP), IMAGE, EXAMPLES, GAP)
         for axis, index in zip(axes, chosen, strict=True):
-            axis.imshow(np.clip(images[index], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
-            axis.set(xticks=[], yticks=[])
-            right = True
-            if seed is not None:
-                r2 = cells.scores["image_r2"][seed, index]
-                right = cells.scores["rendered"][seed, index] and r2 >= claims.SHAPE
-                axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
+            _show(axis, images[index])
+            r2 = cells.scores["image_r2"][seed, index] if word == "drawn" else 1.0
+            right = word == "asked" or (
+                cells.scores["rendered"][seed, index] and r2 >= claims.SHAPE
+            )
+            axis.set_xlabel(f"{r2:.2f}" * (word == "drawn"), fontsize=plotting.SMALL, labelpad=1)
             axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
         axes[0].set_ylabel(word)
     return axes[0]
 
 
-@figure("sprites_seeds", runs=("sprites_lowrank_range",), scale="quick", by_default=False)
-def draw_seeds(finished):
-    """What the low-rank decoders of panel d of `sprites` draw of squares on the right, which were
-    held out, from the seed with the most close matches down to that with the fewest. Left: the
-    share of all squares there that are close matches. Below each drawing: its r²."""
-    run = finished["sprites_lowrank_range"]
-    shares = claims.shapes_rendered(run)
-    drawn = plotting.new_figure(plotting.COLUMN, 0.9 + 0.63 * len(shares))
-    seeds = [(plotting.percent(shares[seed]), seed) for seed in np.argsort(shares)]
-    _asked_and_drawn(drawn, run, 0.4, True, seeds)
-    return _with_frames(drawn)
+def _show(axis, image):
+    axis.imshow(np.clip(image, 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
+    axis.set(xticks=[], yticks=[])
 
 
 @figure("sprites_remedies", runs=tuple(REMEDIES), scale="quick", by_default=False)
@@ -174,8 +159,7 @@ def draw_columns(finished):
     for row, (images, word) in enumerate(zip(rows, ("drawn", "asked"), strict=True)):
         axes = plotting.row_at(drawn, 0.6, 2.85 + 0.6 * row, 0.57, 6, 0.4)
         for axis, x in zip(axes, np.arange(6, 12) / 11, strict=True):
-            axis.imshow(np.clip(images[near(x)], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
-            axis.set(xticks=[], yticks=[])
+            _show(axis, images[near(x)])
         axes[0].set_ylabel(word)
     plotting.panel(axes[0], "a", "Squares in columns 7 to 12, where none was shown")
     for place, (shape, line) in enumerate((("square", "column"), ("heart", "row"))):

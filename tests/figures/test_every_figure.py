@@ -35,7 +35,7 @@ TRAINED = {
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),
     "holdout_map": stand_ins.holdout_map,
-    **dict.fromkeys(("sprites", "sprites_seeds"), stand_ins.hold_outs),
+    "sprites": stand_ins.hold_outs,
     "sprites_columns": lambda: stand_ins.hold_outs(FIGURES["sprites_columns"].runs),
     "sprites_remedies": stand_ins.remedies,
     "sprites_pairs": stand_ins.pairs,

@@ -392,8 +392,8 @@ def uncovered_pixels_learn_from_others(corner, middle):
     runs={place: f"bump_cnn_stripes_hole_{place}" for place in ("corner", "middle")},
 )
 def stripes_help_where_they_draw(corner, middle):
-    """Bumps on pixels that no shown bump covers are not rendered if added stripes leave these pixels
-    blank, and are if they leave as many blank in a corner."""
+    """Bumps on pixels that no shown bump covers are not rendered if added stripes leave these
+    pixels blank, and are if they leave as many blank in a corner."""
     yield from uncovered_pixels_learn_from_others.function(corner, middle)
 
 
