@@ -273,11 +273,10 @@ def known_answers(paper: Paper) -> list[str]:
 
 # --- sentences ---------------------------------------------------------------------------------
 
-CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
-    r"(<!-- \[(?:(confirmed|open)|(quick|paper|fresh) ([\w.]+)/([^;=\]]*)"
-    r"(?:; (.+?); (\S+)| = (\w+)([!.]?)))\] -->).*?<!-- \] -->"
+    r"(<!-- \[(?:(confirmed)|(quick|paper|fresh) ([\w.]+)/([^;=\]]*)"
+    r"(?:; (.+?); (\S+)| = (\w+)\.))\] -->).*?<!-- \] -->"
 )
 
 
@@ -288,10 +287,9 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2', '2.' and '2±' in so many decimals with it, without it, and with
     half of its width, 'of' as a count of seeds; with `fresh` for `quick` it is that of fresh seeds.
-    `[quick C1/bump = reproduced]` is the verdict that its sentence was written for; with '.' at its
-    end nothing is printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many
-    verdicts were confirmed of those asked, `[open]` how many at quick scale hold, fail and are
-    open. Raises ValueError where a verdict is another.
+    `[quick C1/bump = reproduced.]` is the verdict that its sentence was written for; nothing is
+    printed. `[confirmed]` is how many verdicts were confirmed of those asked. Raises ValueError
+    where a verdict is another.
     """
     by_mark = {
         ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
@@ -300,16 +298,12 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         if row["setting"] in (BASE, FRESH)
     }
     asked = [row["confirmed"] for row in by_mark.values() if row.get("confirmed")]
-    quick = [row["verdict"] for (scale, *_), row in by_mark.items() if scale == "quick"]
     of_runs = functools.cache(committed.runs)
 
     def fill(match) -> str:
-        mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
-        if count == "confirmed":
+        mark, count, scale, claim, case, number, how, verdict = match.groups()
+        if count:
             return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
-        if count == "open":
-            hold, fail, still = map(quick.count, (REPRODUCED, CONTRADICTED, INCONCLUSIVE))
-            return f"{mark}{hold} hold, {fail} fail, {still} are open<!-- ] -->"
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
@@ -319,8 +313,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
         if verdict:
-            words = {"": verdict, ".": "", "!": CONFIRMED[row.get("confirmed", "")]}
-            return f"{mark}{words[asks]}<!-- ] -->"
+            return f"{mark}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:

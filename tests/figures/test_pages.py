@@ -90,16 +90,12 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2±": "0.25 ± 0.05",
         f"{number}; of": "1 of 4",
         "fresh C10/bump; share rendered OOD; %": "50% [40, 60]",
-        "quick C10/bump = reproduced": "reproduced",
         "quick C10/bump = reproduced.": "",
-        "quick C10/bump = reproduced!": "no",
-        "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
-        "open": "1 hold, 0 fail, 0 are open",
     }.items():
         assert fill(mark) == f"a <!-- [{mark}] -->{words}<!-- ] --> b"
     with pytest.raises(ValueError, match="the verdict is now inconclusive: rewrite"):
-        fill("paper C10/bump = reproduced")
+        fill("paper C10/bump = reproduced.")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
         fill("quick C10/bump; size; %")
 
