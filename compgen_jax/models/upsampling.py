@@ -12,7 +12,6 @@ from flax import linen as nn
 
 from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.conv_batchnorm import batch_norm
 from compgen_jax.models.mlp import ACTIVATIONS, dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, require
@@ -38,12 +37,13 @@ LAYOUTS = {
 class Upsampling(Model):
     """`UpsamplingDecoder` of a named layout. `dense` and `channels`, unless empty, replace the
     layout's numbers; see `Layout`. Initial weights are as PyTorch's or Flax's defaults
-    (`models.initializers`). The authors' kim with batch norm has channels (64, 64, 64, 32)."""
+    (`models.initializers`)."""
+
+    removed = {"batch_norm": False}
 
     layout: str = choice("small", *LAYOUTS)
     dense: tuple = ()
     channels: tuple = ()
-    batch_norm: bool = False
     activation: str = choice("relu", *ACTIVATIONS)
     initial_weights: str = choice("torch", "torch", "flax")
 
@@ -73,17 +73,15 @@ class UpsamplingDecoder(nn.Module):
     """Code -> image: dense layers, a map, and transposed convolutions that double its side.
 
     The last dense layer has as many units as the map has entries. Kernels are 4 x 4, with stride 2.
-    Each layer but the last, which gives the image, ends in the activation. With `batch_norm` a
-    BatchNorm follows the activation, as in the authors' code, where these layers have no biases;
-    here they have. Recorded are the code and what each of these layers ends with.
+    Each layer but the last, which gives the image, ends in the activation. Recorded are the code
+    and what each of these layers ends with.
 
     At 64 x 64 pixels the authors' networks of 5 factors have 182,881 (burgess), 380,033 (kim) and
     2,005,153 (deep) parameters. Leading axes of the code are carried through, in training one.
 
     Attributes:
       shape: (H, W) or (H, W, C) of the image.  units, channels: see `Layout`.
-      settings: `batch_norm`, whether layers are normalised over the batch (see
-        `conv_batchnorm.batch_norm`), `activation` and `initial_weights`.
+      settings: `activation` and `initial_weights`.
       lowering: see `models.convolution`.
     """
 
@@ -95,22 +93,15 @@ class UpsamplingDecoder(nn.Module):
 
     batched: ClassVar[bool] = True
 
-    @property
-    def training_mode(self) -> bool:
-        return self.settings.batch_norm
-
     @nn.compact
-    def __call__(self, code, counts=None):
+    def __call__(self, code):
         """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
-        first. For `counts` see `conv_batchnorm.batch_norm`."""
+        first."""
         lead, layers, how = code.shape[:-1], [code], self.settings
 
         def finish(x):
-            x = ACTIVATIONS[how.activation](x)
-            if how.batch_norm:
-                x = batch_norm(f"norm_{len(layers)}", x, counts)
-            layers.append(x)
-            return x
+            layers.append(ACTIVATIONS[how.activation](x))
+            return layers[-1]
 
         def double(features, name, x):
             return ConvTranspose(features, 4, 2, how.initial_weights, self.lowering, name=name)(x)

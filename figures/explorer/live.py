@@ -132,8 +132,6 @@ def _mlp(module: MLPDecoder, variables):
 
 
 def _upsampling(module: UpsamplingDecoder, variables):
-    if module.settings.batch_norm:
-        return None
     params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
     layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
     layers.append([_dense(params["map"]), _reshape(*sides, module.channels[0])])

@@ -289,17 +289,13 @@ def flow(settings, variables, code, shapes):
     return x, first
 
 
-def upsampling(settings, variables, codes, shapes, counts=None, moments=None):
+def upsampling(settings, variables, codes, shapes):
     weights, layers = variables["params"], [codes]
     layout = LAYOUTS[settings.layout]
     units, channels = settings.dense or layout.units, settings.channels or layout.channels
 
     def finish(x):
-        x = np.tanh(x) if settings.activation == "tanh" else relu(x)
-        if settings.batch_norm:
-            given = variables["batch_stats"], f"norm_{len(layers)}", x, counts, moments
-            x = batch_normed(weights, *given)
-        layers.append(x)
+        layers.append(np.tanh(x) if settings.activation == "tanh" else relu(x))
 
     for name in (*(f"dense_{index}" for index in range(1, len(units) + 1)), "map"):
         finish(dense(weights[name], layers[-1]))

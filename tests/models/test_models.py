@@ -57,7 +57,7 @@ FAMILIES = [
     (Multiplicative(depth=1, width=5, terms=3), COLOUR),
     (Additive(depth=2, width=5), IMAGE),
     (Upsampling(dense=(7, 6), channels=(4, 5)), Shapes(struct(3), struct(8, 12, 3))),
-    (Upsampling(channels=(4,), batch_norm=True, activation="tanh"), IMAGE),
+    (Upsampling(channels=(4,), activation="tanh"), IMAGE),
     (Encoder(depth=2, width=3, hidden=6), Shapes(struct(9, 9), struct(5))),
     (Encoder(kernel=4, channels=(3, 2), hidden=6), Shapes(struct(9, 8, 3), struct(5))),
     (TaskMLP(depth=3, width=6), STUDENT),
