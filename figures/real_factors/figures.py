@@ -163,7 +163,7 @@ def draw_columns(finished):
         axes[0].set_ylabel(word)
     plotting.panel(axes[0], "a", "Squares in columns 7 to 12, where none was shown")
     for place, (shape, line) in enumerate((("square", "column"), ("heart", "row"))):
-        axis = plotting.axis_at(drawn, 0.6 + 3.4 * place, 0.85, 2.8, 1.6)
+        axis = plotting.axis_at(drawn, 0.6 + 3.3 * place, 0.85, 2.7, 1.6)
         for level, (where, (label, color)) in enumerate(SHOWN.items()):
             cells, held_out = finished[f"sprites_{shape}s{where}"].cells, runs.NOWHERE[where]
             of_line = np.round(11 * cells.factors[:, 3 + place])

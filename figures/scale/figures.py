@@ -9,6 +9,7 @@ from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.codes import AFFINE
 from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
+from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -134,6 +135,8 @@ def draw_same_examples(runs):
     axis.set_yticks(
         range(len(ranked)), [f"{sets_seen(run.config)} sets, {how}" for run, how in pairs]
     )
+    more = [mean_with_interval(gain(run) - of_kernel(run))["ci95"][0] > 0 for run in ranked]
+    axis.set_title(f"With {sum(more)} of {len(more)} choices, networks surely gain more")
     axis.set(xlabel="gain on held-out sets", xlim=(-1.05, 1.05))
     axis.axvline(0, **plotting.FAINT)
     axis.axvline(COMPOSED, **plotting.DOTTED, label="criterion, .5")
