@@ -10,6 +10,5 @@ from . import (  # noqa: F401, I001
     controls,
     three_factors,
     fig9,
-    relatives,
     scaling,
 )

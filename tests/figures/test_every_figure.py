@@ -28,9 +28,8 @@ TRAINED = {
        for name in ("controls", "ladder", "drawings", "readers")},
     "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
     "hole": dict.fromkeys(FIGURES["hole"].runs, "bump_cnn_stripes_hole_middle"),
-    "composer": dict.fromkeys(FIGURES["composer"].runs),
-    **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
-                                                            "encoders")},
+    **{name: dict.fromkeys(FIGURES[name].runs)
+       for name in ("composer", "two_objects", "three_factors", "fig9")},
 }  # fmt: skip
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),

@@ -13,7 +13,7 @@ from compgen_jax.papers.scale import runs as scale_runs
 from compgen_jax.tasks import task as tasks
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import fig9, relatives, scaling, stripes, three_factors
+from figures.forced_rendering import fig9, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
@@ -132,26 +132,6 @@ def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
     assert method == f"PCA, {values[-2:].sum() / values.sum():.0%} of variance"
     plane, method = fig9.flattened(np.ones((30, 1)))
     assert not plane.any() and method == "PCA, 100% of variance"
-
-
-def test_encoders_are_exact_where_they_are(drawn, workdir):
-    runs = {name: stand_ins.trained(name, workdir) for name in relatives.TITLES}
-    figure = drawn(relatives.draw_encoders, runs)
-    for letter, (name, run) in zip("ab", runs.items(), strict=True):
-        cells, mean = run.cells, run.summary["mean"]
-        image, color = axis_of(figure, letter).images[0], relatives.ENCODER_COLORS[name]
-        expected = cells.scores["exact_accuracy"].mean(axis=0).reshape(8, 8)  # [y, x]
-        np.testing.assert_allclose(image.get_array(), expected)
-        for mark, mask in (("o", cells.held_out), ("s", ~cells.held_out)):
-            near = cells.scores["position_accuracy"][:, mask].mean()
-            assert heights(axis_of(figure, "c"), mark, color)[1] == pytest.approx(near)
-        unit = mean["ood.mean_answer_mse"]["value"]
-        errors = cells.scores[cells.error][:, cells.held_out].mean(axis=1, dtype=float) / unit
-        axis = axis_of(figure, "d")
-        (found,) = [x for x, _ in means(axis, "o", color)]
-        assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
-        trivial = [x for x, _ in marks(axis, plotting.TRIVIAL)]
-        assert mean["ood.nearest_seen_mse"]["value"] / unit in trivial
 
 
 # --- sweeps ------------------------------------------------------------------------------------
