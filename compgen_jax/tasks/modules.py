@@ -32,7 +32,7 @@ FITTED = 4096  # the number of tasks that bilinear maps and readers of codes are
 RIDGE = 1e-6  # of the features' mean square, as some columns repeat others
 # of kernel regression: of 36 choices those with the least error on examples left out (69 sets seen)
 OF_LATENT, LENGTH, KERNEL_RIDGE = 2.0, 4.0, 1e-4
-MOST_EXAMPLES = 24_000  # of kernel regression, which then takes 5 GB
+MOST_EXAMPLES = 24_000  # of kernel regression, which then takes 10 GB
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,8 @@ def _kernel_regression(settings: Modules):
     rows = np.concatenate(jax.vmap(_rows)(points[:, : settings.modules], inputs), dtype=np.float64)
     left = np.concatenate(answers, dtype=np.float64)
     left -= (mean := left.mean(axis=0))
-    kernel = np.exp(-cdist(rows, rows, "sqeuclidean") / (2 * LENGTH**2))
+    kernel = cdist(rows, rows, "sqeuclidean")
+    np.exp(np.divide(kernel, -2 * LENGTH**2, out=kernel), out=kernel)
     kernel[np.diag_indices(len(kernel))] += KERNEL_RIDGE
     weights = solve(kernel, left, assume_a="pos", overwrite_a=True)
     return rows.astype(np.float32), weights.astype(np.float32), mean.astype(np.float32)
