@@ -16,7 +16,6 @@ SUPPORTS = {
     "unpopular": "some modules\nin one set each",
     "non_compositional": "one module\nis missing",
     "disconnected": "two groups\nnever meet",
-    "donut": "a block",  # of bumps
 }
 
 

@@ -1,9 +1,8 @@
-"""Figures of other students and tasks, of the middle scale, and between the two papers."""
+"""Figures of other students and tasks, and of the middle scale."""
 
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.quantities import COMPOSED, score
-from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -94,64 +93,3 @@ def draw_middle(runs):
     )
     parts.finish(axes, titles)
     return drawn
-
-
-def _bridge(scale: str) -> list[str]:
-    return ["bump_cnn", "random_cells", *rows.bridge(scale)]
-
-
-@figure("bridge", runs=_bridge, by_default=False)
-def draw_bridge(runs):
-    """What is held out decides, more than how much was seen: at random it is composed, a block and
-    a missing link are not. (a) Decoders of bumps, with a block or as many cells at random held out:
-    exact accuracy on held-out cells. (b) Students of modules: gain on held-out sets, where these
-    are held out at random, where no seen set joins two groups of modules, and where one module is
-    never seen. Light and dark: few and many cells or sets seen. Means over seeds with 95%
-    intervals; grey dots are seeds. A block is compositional and connected in the second paper's
-    sense, and fails."""
-    drawn = plotting.new_figure(plotting.WIDTH, 3.1)
-    bumps, modules = axes = drawn.subplots(1, 2)
-    decoders, students = [], []
-    for name, run in runs.items():
-        task, support = run.config.task, run.config.task.support
-        if name.startswith("modules_"):
-            share = sets_seen(run) / run.summary["task"]["sets"]
-            students.append((round(share, 3), support.name, run))
-        else:
-            block = ((support.high + 1 - support.low) / task.grid) ** 2
-            held_out = support.share if support.region == "random" else block
-            decoders.append((round(1 - held_out, 3), support.region, run))
-    shares = _draw_held_out(
-        bumps, decoders, "ood.exact_accuracy", "cells", plotting.percent, plotting.mean_share
-    )
-    gains = _draw_held_out(modules, students, "ood.gain", "sets", plotting.signed)
-    bumps.set_xlabel("exact accuracy on held-out cells")
-    modules.set_xlabel("gain on held-out sets")
-    modules.axvline(COMPOSED, **plotting.DOTTED)
-    titles = (
-        f"Of held-out cells, wide decoders draw right {shares}",
-        f"Wide students gain {gains}",
-    )
-    parts.finish(axes, titles, wrap=40, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-    return drawn
-
-
-def _draw_held_out(axis, runs, name: str, of: str, in_words, mean=mean_with_interval) -> str:
-    """A score of every kind of hold-out and width (rows), by the share seen (light to dark);
-    `runs`: the share, the kind and the run, maybe none. Returns wide networks' means at the largest
-    share."""
-    by_share, wide = {}, {}
-    for share, kind, run in runs:
-        key = parts.SUPPORTS[kind].replace("\n", " "), run.config.model.width
-        by_share.setdefault(share, {})[key] = score(run, name)
-    rows = sorted(set().union(*by_share.values()))
-    for index, ((share, own), color) in enumerate(parts.colored(by_share)):
-        for (kind, width), values in own.items():
-            at = rows.index((kind, width)) + 0.4 * index - 0.1
-            plotting.show_number(axis, at, values, mean, across=True, fmt="o", color=color)
-            if width == rows[-1][1]:
-                wide[kind] = f"{in_words(values.mean())} ({kind})"
-        plotting.label_mark(axis, f"{share:.0%} of {of} seen", color=color)
-    axis.set_yticks(range(len(rows)), [f"{kind},\nwidth {width}" for kind, width in rows])
-    axis.set_ylim(len(rows) - 0.4, -0.6)
-    return ", ".join(wide[kind] for kind in sorted(wide))

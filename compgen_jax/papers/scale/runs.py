@@ -10,7 +10,6 @@ import functools
 
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.papers.forced_rendering.runs import RUNS as OF_FORCED_RENDERING
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.settings import SCALES, Group, Preset, at_scale, fresh, times, to
@@ -38,8 +37,6 @@ OTHERS_SEEN = ("task.support.seen", (9, 22, 69))  # by other architectures
 MIDDLE_DRAWS = ("task.seed", (0, 1, 2, 3, 4, 5))
 PREFERENCES_SEEN = {"quick": (9, 69), "paper": (60, 522)}  # sets of preferences
 FEW_TASKS = 1500  # shown again and again: 12,000 examples
-BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
-BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
 
 # the authors' teacher and students
 STUDENT = Preset(
@@ -258,7 +255,7 @@ PRESETS["tasks_needed_transformer"] = Preset(
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     by_name = {}
-    groups = (sets_and_widths, codes, supports, more_modules, sets_needed, bridge, architectures,
+    groups = (sets_and_widths, codes, supports, more_modules, sets_needed, architectures,
               preferences, middle, few_examples)  # fmt: skip
     for group in groups:
         for name, config in group(scale).items():
@@ -360,40 +357,6 @@ def few_examples(scale: str) -> dict[str, Config]:
         for name, config in wide.items()
         if config.model.width == 256
     }
-
-
-def bridge(scale: str) -> dict[str, Config]:
-    """Between the papers: students by support, sets seen and width (only quick ones), and decoders
-    of bumps with a block, or as many cells at random, held out."""
-    students = []
-    if scale == "quick":
-        students = [
-            changed(
-                STUDENT.config(scale),
-                {"task.support.name": support, "task.support.seen": seen, "model.width": width},
-            )
-            for support in BRIDGE_SUPPORTS
-            for seen in (22, 44)
-            for width in (64, 256)
-        ]
-    preset, decoders = OF_FORCED_RENDERING["bump_cnn"], {}
-    base = preset.config(scale)
-    grid, wide = base.task.grid, base.model.width
-    for region in ("donut", "random"):
-        for share in BRIDGE_SHARES[scale]:
-            side = round(share**0.5 * grid)
-            low = (grid - side) // 2
-            held_out = {
-                "task.support.region": region,
-                "task.support.low": low,
-                "task.support.high": low + side - 1,
-                "task.support.share": side**2 / grid**2,
-            }
-            # The wide ones with the larger share are runs of the first paper.
-            for width in (wide // 4, wide) if share < BRIDGE_SHARES[scale][-1] else (wide // 4,):
-                fields = held_out | {"model.width": width}
-                decoders[f"bump_{region}_{share:g}_width_{width}"] = Preset(preset, fields)
-    return _named(students, scale) | at_scale(decoders, scale)
 
 
 def _single(sweep: str, scale: str) -> list[Config]:
