@@ -171,15 +171,17 @@ def draw_columns(finished):
             shares = [cells.scores["rendered"][:, mask].mean(axis=1) for mask in masks]
             lines = np.array(held_out) + 1
             axis.plot(lines, np.mean(shares, axis=1), color=color, linewidth=0.8)
-            plotting.show_numbers(axis, lines, shares, color, label, plotting.mean_share)
+            plotting.show_numbers(
+                axis, lines, shares, color, label, plotting.mean_share, dots=color
+            )
             shown = np.setdiff1d(np.arange(6, 13), lines)
             style = {"color": color, "markerfacecolor": "white", "markersize": 4}
             axis.plot(shown, np.full(len(shown), 1.1 + 0.07 * level), "s", **style)
         axis.set(xlabel=line, ylabel="share rendered", ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
         plotting.panel(axis, "bc"[place], f"{shape.capitalize()}s by {line}")
-    plotting.label_mark(axis, "shown columns", "s", markerfacecolor="white")
+    plotting.label_mark(axis, "shown", "s", markerfacecolor="white")
     handles = axis.get_legend_handles_labels()
-    title = "columns 7 to 12 in which the shape is shown"
+    title = "columns (b) or rows (c) of 7 to 12 in which the shape is shown"
     drawn.legend(*handles, loc="lower center", ncols=4, title=title, **plotting.LEGEND)
     return drawn
 
