@@ -147,21 +147,28 @@ def draw_remedies(finished):
 
 @figure("sprites_columns", runs=[f"sprites_{name}" for name in runs.NEARBY], by_default=False)
 def draw_columns(finished):
-    """A decoder renders a shape where this shape is shown nearby (F9). (a) Squares in the columns
-    of the right half, where none was shown: what is asked (above), and what the median network
-    draws. (b) The share rendered of every column, if squares are shown nowhere in the right half,
-    in two columns side by side, or in two that lie apart; (c) the same of hearts and rows. Means
-    with 95% intervals, and seeds; open squares, above: columns that are shown."""
-    drawn = plotting.new_figure(plotting.WIDTH, 4.3)
-    cells = finished["sprites_squares"].cells
-    near = lambda x: plotting.nearest_cell(cells, cells.held_out, [0, 1, 0, x, 0.5])
-    rows = cells.predictions[plotting.median_seed(cells)], cells.truths
-    for row, (images, word) in enumerate(zip(rows, ("drawn", "asked"), strict=True)):
+    """A decoder renders a shape where this shape is shown nearby (F9). (a) Squares in columns 7 to
+    12: what is asked, what the median network draws that was shown none there, and what one draws
+    that was shown those of columns 8 and 11, in the others. (b) The share rendered of every column,
+    if squares are shown nowhere in the right half, in two columns side by side, or in two that lie
+    apart; (c) the same of hearts and rows. Means with 95% intervals, and seeds; open squares,
+    above: columns that are shown."""
+    drawn = plotting.new_figure(plotting.WIDTH, 5.1)
+    rows = {"8 and 11\nshown": "_apart", "none\nshown": "", "asked": ""}
+    for row, (words, where) in enumerate(rows.items()):
+        cells = finished[f"sprites_squares{where}"].cells
+        images = cells.predictions[plotting.median_seed(cells)]
         axes = plotting.row_at(drawn, 0.6, 2.85 + 0.6 * row, 0.57, 6, 0.4)
-        for axis, x in zip(axes, np.arange(6, 12) / 11, strict=True):
-            _show(axis, images[near(x)])
-        axes[0].set_ylabel(word)
-    plotting.panel(axes[0], "a", "Squares in columns 7 to 12, where none was shown")
+        for axis, line in zip(axes, range(6, 12), strict=True):
+            near = plotting.nearest_cell(cells, cells.held_out, [0, 1, 0, line / 11, 0.5])
+            if line in runs.NOWHERE[where]:
+                _show(axis, (cells.truths if words == "asked" else images)[near])
+            else:
+                axis.set_axis_off()
+            if words == "asked":
+                axis.set_title(f"column {line + 1}", pad=2, fontsize=plotting.SMALL)
+        axes[0].set_ylabel(words)
+    plotting.panel(axes[0], "a", "Squares asked and drawn", up=14)
     for place, (shape, line) in enumerate((("square", "column"), ("heart", "row"))):
         axis = plotting.axis_at(drawn, 0.6 + 3.3 * place, 0.85, 2.7, 1.6)
         for level, (where, (label, color)) in enumerate(SHOWN.items()):
