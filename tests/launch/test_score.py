@@ -24,19 +24,14 @@ def finished(tiny_run):
     return Run.load(tiny_run[0])
 
 
-@pytest.fixture
-def file(tmp_path):
-    """file(**arrays): the path of a .npz that holds them."""
-
-    def write(**arrays):
-        np.savez(tmp_path / "mine.npz", **arrays)
-        return tmp_path / "mine.npz"
-
-    return write
+def file(folder, **arrays):
+    """The path of a .npz that holds them."""
+    np.savez(folder / "mine.npz", **arrays)
+    return folder / "mine.npz"
 
 
-def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
-    path = file(predictions=finished.cells.predictions, seeds=np.array(finished.seeds))
+def test_predictions_of_a_run_have_its_scores_and_predictors(finished, tmp_path):
+    path = file(tmp_path, predictions=finished.cells.predictions, seeds=np.array(finished.seeds))
     run = predictions.load(path, finished.config, finished.task)
     assert run.seeds == finished.seeds
     for name, values in finished.cells.scores.items():
@@ -50,7 +45,7 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(1.0, "reproduced"), (0.0, "inconclusive")])
-def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdict):
+def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     """Right answers compose; a network that draws nothing anywhere has not learnt its task."""
     template = tmp_path / "points.npz"
     run_score(f"--template={template}", *TASK, "--seed=3")
@@ -58,7 +53,7 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     assert counts in capsys.readouterr().out
     with np.load(template) as given:
         targets = given["targets"]
-    path = file(predictions=gain * np.stack([targets, 0.999 * targets]))
+    path = file(tmp_path, predictions=gain * np.stack([targets, 0.999 * targets]))
     run_score(f"{path}", *TASK, f"--out={tmp_path / 'out'}")
     output = capsys.readouterr().out
     assert f"the held-out cells are composed: {verdict}" in output
@@ -96,8 +91,7 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     assert len(templates[0]["train_points"]) == 8
     targets = np.stack([template["targets"] for template in templates])
     assert not np.allclose(*targets)
-    np.savez(tmp_path / "mine.npz", predictions=targets)
-    run = predictions.load(tmp_path / "mine.npz", tiny, task)
+    run = predictions.load(file(tmp_path, predictions=targets), tiny, task)
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
 
 
@@ -111,9 +105,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arrays", "message"), BAD)
-def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
+def test_a_file_that_does_not_fit_is_one_line(tmp_path, finished, arrays, message):
     with refused(message):
-        predictions.load(file(**arrays), finished.config, finished.task)
+        predictions.load(file(tmp_path, **arrays), finished.config, finished.task)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
@@ -122,6 +116,6 @@ def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
     with np.load(tmp_path / "t.npz") as given:
         assert np.abs(given["targets"]).max() == pytest.approx(2)
         said = np.stack([(1 + gain) * given["targets"] for gain in (2e-6, 3e-6, 4e-6)])
-        np.savez(tmp_path / "mine.npz", predictions=said)
-    run_score(f"{tmp_path / 'mine.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
+        mine = file(tmp_path, predictions=said)
+    run_score(f"{mine}", f"--task={own_task[1]}", "--config.task.gain=2")
     assert "the held-out cells are composed: reproduced" in capsys.readouterr().out
