@@ -73,14 +73,18 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, 
         directory.read_cells(copy)
 
 
-def test_a_second_run_trains_nothing_and_changes_nothing(tiny, tiny_run):
-    config, (workdir, summary) = tiny, tiny_run
-    before = contents(workdir)
-    assert experiment.train(config, workdir, progress=False) == summary
-    assert contents(workdir) == before
+def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
+    tiny, tiny_run, copy
+):
+    before = contents(copy)
+    assert experiment.train(tiny, copy, progress=False) == tiny_run[1]
+    assert contents(copy) == before
+    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
+        experiment.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
+    assert contents(copy) == before
 
 
-def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
+def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
     config, workdir = tiny, tiny_run[0]
     resumed = tmp_path / "run"
     for _ in range(2):
@@ -88,6 +92,8 @@ def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
             # other chunks: how a run is carried out may change between its parts
             experiment.train(changed(config, {"execution.chunk_steps": 3}), resumed, False)
     assert not directory.is_finished(resumed)
+    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
+        Run.load(resumed)
     experiment.train(config, resumed, progress=False)
     for name in ("metrics.csv", "summary.json", "cells.npz"):
         assert (resumed / name).read_bytes() == (workdir / name).read_bytes()
@@ -99,12 +105,6 @@ def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
     chex.assert_trees_all_equal(Run.load(resumed).params, Run.load(workdir).params)
 
 
-def test_unfinished_run_is_not_loaded(tiny, tmp_path):
-    directory.write_json(tmp_path / "config.json", configs.to_dict(tiny))
-    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
-        Run.load(tmp_path)
-
-
 def test_a_damaged_file_is_named_and_kept(tiny, copy):
     """And a checkpoint: tests/runs/test_damage.py."""
     for name in ("summary.json", "config.json"):
@@ -114,13 +114,6 @@ def test_a_damaged_file_is_named_and_kept(tiny, copy):
             experiment.train(tiny, copy, progress=False)
         assert contents(copy) == before
         (copy / name).unlink()
-
-
-def test_directory_of_another_config_is_left_alone(tiny, copy):
-    before = contents(copy)
-    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
-        experiment.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
-    assert contents(copy) == before
 
 
 def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(tiny, tiny_run, copy):
@@ -160,21 +153,17 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
 
 def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
     code = f"""
-import sys
 from pathlib import Path
 from compgen_jax import config
 from compgen_jax.runs import directory
-values = config.from_dict({configs.to_dict(tiny)!r})
-try:
-    with directory.claim(Path({str(tmp_path / "run")!r}), values):
-        sys.exit(0)
-except directory.RunError as error:
-    print(error)
-    sys.exit(3)
+with directory.claim(Path({str(tmp_path)!r}), config.from_dict({configs.to_dict(tiny)!r})):
+    print("claimed")
 """
-    with directory.claim(tmp_path / "run", tiny):
+    with directory.claim(tmp_path, tiny):
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert other.returncode == 3 and "another process is at work in it" in other.stdout
+    assert other.returncode == 1 and other.stdout == ""
+    error = other.stderr.splitlines()[-1]
+    assert "RunError: " in error and "another process is at work in it" in error
 
 
 def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import shutil
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,22 +182,16 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, ti
     params = jax.tree.map(lambda leaf: leaf[1], run.params)
     real = np.array([factor.real for factor in task.factors])
 
-    def hidden(values, point):
+    def hidden_and_true(values, point):
         example = task.example(jax.random.key(0), point.at[np.flatnonzero(real)].set(values))
-        return module.apply(params, example.input)[1][name].ravel()
+        hidden = module.apply(params, example.input)[1][name].ravel()
+        return hidden, tasks.truth(task, example.target).ravel()
 
-    def true(values, point):
-        moved = point.at[np.flatnonzero(real)].set(values)
-        return tasks.truth(task, task.example(jax.random.key(0), moved).target).ravel()
-
-    def tensors(function):
-        jacobians = jax.jit(jax.vmap(jax.jacfwd(function)))(points[:, real], jnp.asarray(points))
-        return np.einsum("bdi,bdj->bij", *[np.asarray(jacobians)] * 2)
-
-    layer = IdLayer(
-        np.asarray(jax.jit(jax.vmap(hidden))(points[:, real], jnp.asarray(points))), points,
-        tensors(hidden), tensors(true), real, [factor.period for factor in task.factors],
-    )  # fmt: skip
+    hidden, _ = jax.jit(jax.vmap(hidden_and_true))(points[:, real], points)
+    jacobians = jax.jit(jax.vmap(jax.jacfwd(hidden_and_true)))(points[:, real], points)
+    tensors = [np.einsum("bdi,bdj->bij", each, each) for each in map(np.asarray, jacobians)]
+    periods = [factor.period for factor in task.factors]
+    layer = IdLayer(np.asarray(hidden), points, *tensors, real, periods)
     for metric, expected in registry.layer_numbers(layer, "id_cells").items():
         found = run.layers(metric)[1, 1]
         assert found == pytest.approx(expected, rel=2e-3, abs=1e-6, nan_ok=True), metric
