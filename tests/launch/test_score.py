@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.runs import predictions
-from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from launch import score
@@ -19,28 +18,23 @@ def run_score(*arguments):
     call(score, *arguments, positional=(score.PREDICTIONS,))
 
 
-@pytest.fixture(scope="module")
-def finished(tiny_run):
-    return Run.load(tiny_run[0])
-
-
 def file(folder, **arrays):
     """The path of a .npz that holds them."""
     np.savez(folder / "mine.npz", **arrays)
     return folder / "mine.npz"
 
 
-def test_predictions_of_a_run_have_its_scores_and_predictors(finished, tmp_path):
-    path = file(tmp_path, predictions=finished.cells.predictions, seeds=np.array(finished.seeds))
-    run = predictions.load(path, finished.config, finished.task)
-    assert run.seeds == finished.seeds
-    for name, values in finished.cells.scores.items():
-        np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
-    assert run.trivial == finished.trivial
-    numbers = predictions.numbers(run)
-    held_out = tasks.regions(finished.task)["ood"]
-    for index, seed in enumerate(finished.seeds):
-        error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]
+def test_predictions_of_a_run_have_its_scores_and_predictors(run, tmp_path):
+    path = file(tmp_path, predictions=run.cells.predictions, seeds=np.array(run.seeds))
+    scored = predictions.load(path, run.config, run.task)
+    assert scored.seeds == run.seeds
+    for name, values in run.cells.scores.items():
+        np.testing.assert_allclose(scored.cells.scores[name], values, rtol=1e-5, atol=1e-7)
+    assert scored.trivial == run.trivial
+    numbers = predictions.numbers(scored)
+    held_out = tasks.regions(run.task)["ood"]
+    for index, seed in enumerate(run.seeds):
+        error = np.square(run.cells.predictions[index] - run.cells.truths)[held_out]
         assert numbers[seed]["ood.mse"] == pytest.approx(error.mean(), rel=1e-5)
 
 
@@ -68,12 +62,12 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
-    path, config, task = tmp_path / "t.npz", finished.config, finished.task
+def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
+    path, config, task = tmp_path / "t.npz", run.config, run.task
     arrays = predictions.write_template(path, config, task, seed=7, drawn=10)
     with np.load(path) as saved:
         assert sorted(saved.files) == sorted(arrays)
-    shown = finished.shown[finished.seeds.index(7)]
+    shown = run.shown[run.seeds.index(7)]
     points = tasks.points(task)
     assert {tuple(point) for point in arrays["train_points"]} == {tuple(p) for p in points[shown]}
     assert not (shown & arrays["held_out"]).any()
@@ -105,9 +99,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arrays", "message"), BAD)
-def test_a_file_that_does_not_fit_is_one_line(tmp_path, finished, arrays, message):
+def test_a_file_that_does_not_fit_is_one_line(tmp_path, run, arrays, message):
     with refused(message):
-        predictions.load(file(tmp_path, **arrays), finished.config, finished.task)
+        predictions.load(file(tmp_path, **arrays), run.config, run.task)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):

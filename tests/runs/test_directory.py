@@ -29,13 +29,6 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-@pytest.fixture
-def copy(tiny_run, tmp_path):
-    """The finished run, for tests that change its files."""
-    shutil.copytree(tiny_run[0], tmp_path / "copy")
-    return tmp_path / "copy"
-
-
 def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     config, (workdir, summary) = tiny, tiny_run
     assert configs.from_dict(json.loads((workdir / "config.json").read_text())) == config
@@ -52,9 +45,8 @@ def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     assert (workdir / "metrics.csv").read_text().startswith("step,epoch,seed,train_loss,")
 
 
-def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, copy):
-    config, (workdir, summary) = tiny, tiny_run
-    run = Run.load(workdir)
+def test_parameters_along_training_and_scores_of_cells_are_kept(run, copy):
+    config, workdir = run.config, run.path
     assert directory.kept_steps(workdir) == [1, 2, 3, 6, 12]
     template = loop.template(config).params
     chex.assert_trees_all_equal(directory.kept_parameters(workdir, 12, template), run.params)
@@ -65,9 +57,9 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, 
     assert 0 < max(jax.tree.leaves(moved)) < 2e-3  # one step of AdamW
     with pytest.raises(RunError, match="parameters/5 is missing"):
         directory.kept_parameters(workdir, 5, template)
-    cells, held_out = directory.read_cells(workdir), tasks.regions(config.task.make())["ood"]
+    cells, held_out = directory.read_cells(workdir), tasks.regions(run.task)["ood"]
     of_seed = cells["mse"][1, held_out].mean()
-    assert of_seed == pytest.approx(summary["seeds"]["7"]["ood.mse"], rel=2e-3)
+    assert of_seed == pytest.approx(run.summary["seeds"]["7"]["ood.mse"], rel=2e-3)
     (copy / "cells.npz").write_bytes((workdir / "cells.npz").read_bytes()[:-20])
     with pytest.raises(RunError, match="cells.npz is damaged"):
         directory.read_cells(copy)
@@ -218,14 +210,13 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
         np.testing.assert_allclose(cells[0][name], expected, rtol=4e-3, atol=1e-3 * (name != "mse"))
 
 
-def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(tiny, tiny_run):
+def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(run):
     """Those from codes are fitted to the points that the seed was shown."""
-    config, (_, summary) = tiny, tiny_run
-    task = config.task.make()
+    task = run.task
     points, regions = tasks.points(task), tasks.regions(task)
-    code, image = jax.vmap(lambda point: bump.example(point, config.task))(points)
+    code, image = jax.vmap(lambda point: bump.example(point, run.config.task))(points)
     nearest = image[tasks.nearest_seen(task, regions["ood"])[0], ...]
-    for seed, numbers in summary["seeds"].items():
+    for seed, numbers in run.summary["seeds"].items():
         shown = np.unique(loop.dataset_of(task, jax.random.key(int(seed))).points, axis=0)
         assert len(shown) < regions["id"].sum()  # of those seen, few were drawn
         index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]

@@ -39,8 +39,7 @@ THREE = {
 @pytest.fixture(scope="module")
 def trained(tiny, tiny_run, tmp_path_factory):
     """trained(config): the directory of its run, trained once."""
-    workdirs = {tiny: tmp_path_factory.mktemp("measure") / "tiny"}
-    shutil.copytree(tiny_run[0], workdirs[tiny])
+    workdirs = {tiny: shutil.copytree(tiny_run[0], tmp_path_factory.mktemp("measure") / "tiny")}
 
     def train(config):
         if config not in workdirs:
@@ -106,8 +105,7 @@ def test_an_output_metric_of_ones_own_is_measured_when_asked_for(run, measured):
 
 def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monkeypatch):
     """Measured one row at a time, as single steps are; the end and its maps stay as they are."""
-    workdir = tmp_path / "run"
-    shutil.copytree(run, workdir)
+    workdir = shutil.copytree(run, tmp_path / "run")
     loaded = Run.load(workdir)
     steps, along = loaded.kept_steps, loaded.along
     assert steps[-1] == measured.last_step and along.seeds == loaded.seeds
@@ -302,15 +300,12 @@ def test_runs_that_cannot_be_measured_are_named(run):
         ("analysis.json", lambda content: content.replace(b'"rows": ', b'"rows": 9', 1)),
     ],
 )
-def test_damage_is_named_in_one_line(measured, run, name, damage):
-    whole = (run / name).read_bytes()
-    (run / name).write_bytes(damage(whole))
-    try:
-        with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
-            measure.measure(Run.load(run), progress=False)
-        assert "\n" not in str(error.value)
-    finally:
-        (run / name).write_bytes(whole)
+def test_damage_is_named_in_one_line(measured, run, tmp_path, name, damage):
+    workdir = shutil.copytree(run, tmp_path / "run")
+    (workdir / name).write_bytes(damage((run / name).read_bytes()))
+    with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
+        measure.measure(Run.load(workdir), progress=False)
+    assert "\n" not in str(error.value)
 
 
 def test_a_table_of_another_version_or_without_its_files_is_made_anew(measured, run):
