@@ -3,6 +3,7 @@ tests compile far more than they compute."""
 
 import gc
 import os
+import shutil
 import signal
 import tempfile
 
@@ -13,6 +14,7 @@ import pytest
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import trials
@@ -89,6 +91,18 @@ def tiny_run(tiny, tmp_path_factory):
     """(directory, summary) of the finished tiny run, for tests that only read it."""
     workdir = tmp_path_factory.mktemp("tiny") / "run"
     return workdir, experiment.train(tiny, workdir, progress=False)
+
+
+@pytest.fixture(scope="session")
+def run(tiny_run):
+    """The finished tiny run, loaded once."""
+    return Run.load(tiny_run[0])
+
+
+@pytest.fixture
+def copy(tiny_run, tmp_path):
+    """The directory of the finished tiny run, for tests that change its files."""
+    return shutil.copytree(tiny_run[0], tmp_path / "copy")
 
 
 OWN_TASK = '''

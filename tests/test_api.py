@@ -5,8 +5,7 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.runs.run import Run
 from tests.command import refused
+from tests.runs.test_damage import output_of
 
 
 @pytest.fixture(scope="module")
@@ -34,31 +34,22 @@ def swept(tiny, tmp_path_factory):
 
 def test_importing_the_package_imports_neither_jax_nor_numpy():
     lines = "import sys, compgen_jax; print({'jax', 'numpy', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
-    assert done.stdout.strip() == "set()", done.stderr
+    assert output_of(lines) == "set()\n"
 
 
 # --- train -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def trained(monkeypatch):
-    """The configs that were given to the trainer, which trains none of them."""
-    configs = []
-    record = lambda config, *rest: configs.append(config) or {"mean": {}}
-    monkeypatch.setattr(api.experiment, "train", record)
-    return configs
-
-
-def test_a_config_is_a_presets_name_or_an_object_with_overrides(
-    trained, tiny, tmp_path, monkeypatch
-):
+def test_a_config_is_a_presets_name_or_an_object_with_overrides(tiny, tmp_path, monkeypatch):
+    train = Mock(return_value={"mean": {}})
+    monkeypatch.setattr(api.experiment, "train", train)
     monkeypatch.setitem(presets.PRESETS, "bump_cnn_quick", tiny)
     overrides = {"training.seeds": [3], "training.learning_rate": 1, "model.name": "mlp"}
     for config in ("bump_cnn_quick", tiny):
         cg.train(config, tmp_path / "run", overrides)
-    assert trained[0] == trained[1] == changed(tiny, overrides)
-    assert type(trained[0].training.learning_rate) is float
+    first, second = (call.args[0] for call in train.call_args_list)
+    assert first == second == changed(tiny, overrides)
+    assert type(first.training.learning_rate) is float
 
 
 def test_a_directory_without_a_run_is_one_line(tmp_path, swept):

@@ -121,11 +121,8 @@ def test_a_users_file_is_loaded_once_and_survives_json(own_task):
 def test_a_file_imports_what_lies_beside_it(own_task):
     path, name = own_task
     (path.parent / "beside_turned.py").write_text("OBJECTS = 7\n")
-    path.write_text(
-        path.read_text()
-        .replace("number(5,", "number(OBJECTS,")
-        .replace("import numpy as np\n", "import numpy as np\nfrom beside_turned import OBJECTS\n")
-    )
+    text = path.read_text().replace("number(5,", "number(OBJECTS,")
+    path.write_text(f"from beside_turned import OBJECTS\n{text}")
     assert settings.family("task", name)().objects == 7
 
 

@@ -29,10 +29,6 @@ def lines_of(axis, marker, color=None):
             if line.get_marker() == marker and color in (None, line.get_color())]  # fmt: skip
 
 
-def images_of(figure):
-    return [axis.images[0].get_array() for axis in figure.axes if axis.images]
-
-
 def title_of(axis) -> str:
     """In one line, without the letter before it; '' if it has none."""
     after = [text.get_text() for text in axis.texts if text.get_text() and not _is_letter(text)]

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,11 +24,6 @@ from launch import explore
 from tests.command import call
 from tests.figures.live_networks import decode
 from tests.figures.stand_ins import train
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run):
-    return Run.load(tiny_run[0])
 
 
 @pytest.fixture(scope="module")
@@ -255,16 +249,15 @@ def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
 # --- the command -----------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
-    workdir = shutil.copytree(tiny_run[0], tmp_path / "run")
-    call(explore, f"--workdir={workdir}", "--seeds=7,7")
-    assert capsys.readouterr().out == f"wrote {workdir / 'explorer.html'}\n"
-    text = (workdir / "explorer.html").read_text()
+def test_the_command_writes_the_page_of_some_seeds(copy, capsys):
+    call(explore, f"--workdir={copy}", "--seeds=7,7")
+    assert capsys.readouterr().out == f"wrote {copy / 'explorer.html'}\n"
+    text = (copy / "explorer.html").read_text()
     assert '"seeds":[7]' in text and '"t":null' in text and '[{"claim":"composition"' in text
-    directory.write_json(workdir / "claims.json", [{"claim": "one that judge left"}])
-    assert '[{"claim":"one that judge left"}]' in explore.explore(workdir, [7]).read_text()
+    directory.write_json(copy / "claims.json", [{"claim": "one that judge left"}])
+    assert '[{"claim":"one that judge left"}]' in explore.explore(copy, [7]).read_text()
     with pytest.raises(RunError, match="--seeds=3: tiny has no such seed; it has 0, 7"):
-        explore.explore(workdir, [3])
+        explore.explore(copy, [3])
 
 
 def test_wrong_seeds_are_one_line(tiny_run):

@@ -34,12 +34,11 @@ def test_the_table_has_who_learnt_and_who_composes():
     sizes = cells["MLP"]["sizes", "block"]
     assert sizes.composes and sizes.ood["ci95"] == [1 - 1.5 / 300, 1.0]
     assert columns["sizes", "block"].trivial["mean_size"] < 0.4
-    alike = run("MLP", "sizes", "block", 1.0, half=0, interpolated=0.999)
-    cell = tables.cells([alike])["MLP"]["sizes", "block"]
-    assert cell.interpolated == cell.trivial == 0.999 and not cell.composes
-    alike = run("MLP", "sizes", "block", 1.0, half=0, interpolated=0.5, wide_network=0.999)
-    cell = tables.cells([alike])["MLP"]["sizes", "block"]
-    assert cell.wide_network == cell.trivial == 0.999 and not cell.composes
+    for others in ({"interpolated": 0.999}, {"interpolated": 0.5, "wide_network": 0.999}):
+        alike = run("MLP", "sizes", "block", 1.0, half=0, **others)
+        cell = tables.cells([alike])["MLP"]["sizes", "block"]
+        assert cell.trivial == 0.999 and not cell.composes
+        assert {name: getattr(cell, name) for name in others} == others
     width, pixels, code = 256, 256, 36 + 5
     expected = (code + 1) * width + 2 * (width + 1) * width + (width + 1) * pixels
     assert tables.parameters(some[1:2]) == {"MLP": expected}

@@ -14,16 +14,12 @@ from figures.figure import FIGURES
 from figures.forced_rendering import fig9, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
 from tests.figures import stand_ins
-from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
+from tests.figures.panels import axis_of, lines_of, means, title_of
 from tests.papers.test_scaling import GRIDS, make_table, scored
 
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
 BUMPS, STRIPES = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
 UP, DOWN = (mark for mark, _ in scaling.BOUNDS.values())
-
-
-def heights(axis, *which):
-    return [y for _, y in means(axis, *which)]
 
 
 def marks(axis, mark="D"):
@@ -41,7 +37,7 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     codes = drawn(FIGURES["codes"].draw, runs)
     np.testing.assert_allclose(marks(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
     np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[0.3, EDGE], [1.3, 1]])
-    assert sorted(heights(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
+    assert sorted(y for _, y in means(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
     by_distance = lines_of(axis_of(codes, "b"), "D")
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
@@ -106,7 +102,8 @@ def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
 
 def test_volumes_and_tuning_are_means(drawn, workdir):
     run = stand_ins.trained("bump_cnn", workdir)
-    images = images_of(drawn(FIGURES["fig11"].draw, {"bump_cnn": run}))
+    axes = drawn(FIGURES["fig11"].draw, {"bump_cnn": run}).axes
+    images = [axis.images[0].get_array() for axis in axes if axis.images]
     held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
     np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]

@@ -22,19 +22,6 @@ SMALL = changed(PRESETS["hyperteacher_quick"], {
 })  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def few_examples(monkeypatch):
-    """The means of a task are over fewer examples."""
-    monkeypatch.setattr(modules, "FITTED", 16)
-
-
-@pytest.fixture
-def config(tiny):
-    conv = {"model.name": "conv", "model.depth": 2, "model.width": 4}
-    steps = {"training.steps": 4, "training.batch_size": 4}
-    return changed(tiny, conv | steps | {"task.support.region": "none"})
-
-
 def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
     seconds = {"gemm": 2.0, "PyTorch a": 6.0, "PyTorch b": 4.0, "one": 3.0, "many": 2.0}
     monkeypatch.setattr(timing, "interleave", lambda turns, rounds: {n: seconds[n] for n in turns})
@@ -50,7 +37,11 @@ def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch)
     assert table.loc["none", "note"] == "does not fit"
 
 
-def test_every_suite_has_its_contenders(config, monkeypatch, capsys):
+def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
+    conv = {"model.name": "conv", "model.depth": 2, "model.width": 4}
+    steps = {"training.steps": 4, "training.batch_size": 4}
+    config = changed(tiny, conv | steps | {"task.support.region": "none"})
+    monkeypatch.setattr(modules, "FITTED", 16)  # examples, for the means of a task
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
     monkeypatch.setattr(contenders, "in_processes", lambda *_: lambda: time.sleep(1e-4))
     monkeypatch.setattr(contenders, "cores", lambda: 2)

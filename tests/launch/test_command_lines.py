@@ -179,10 +179,11 @@ def test_ctrl_c_ends_what_does_not_see_it(monkeypatch):
 # --- processes -------------------------------------------------------------------------------
 
 
-def start(module, *arguments):
+def start(module, *arguments, **environment):
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments], cwd=ROOT, text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 

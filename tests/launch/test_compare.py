@@ -86,17 +86,15 @@ OTHERS = {
 }
 
 
-def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, tmp_path):
+def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, copy):
     for message, values in OTHERS.items():
-        shutil.copytree(tiny_run[0], tmp_path / message)
-        config = to_dict(changed(tiny, values))
-        directory.write_json(tmp_path / message / "config.json", config)
+        directory.write_json(copy / "config.json", to_dict(changed(tiny, values)))
         with refused(message):
-            run_compare(tiny_run[0], tmp_path / message)
-    (tmp_path / message / "summary.json").unlink()
-    directory.write_json(tmp_path / message / "config.json", to_dict(tiny))
+            run_compare(tiny_run[0], copy)
+    directory.write_json(copy / "config.json", to_dict(tiny))
+    (copy / "summary.json").unlink()
     with refused("its run is not finished"):
-        run_compare(tiny_run[0], tmp_path / message)
+        run_compare(tiny_run[0], copy)
     with refused("--b is missing"):
         run_compare(tiny_run[0])
 

@@ -16,29 +16,16 @@ from tests.command import call
 from tests.launch.test_command_lines import TINY
 
 
-@pytest.fixture
-def compgen_jax(monkeypatch):
-    """compgen_jax(*words): what a shell does; the modules that it ran, with their arguments."""
-    handed = []
-
-    def run_module(name, **how):
-        handed.append((name, how["run_name"], sys.argv))
-
-    def run(*words):
-        monkeypatch.setattr(compgen.runpy, "run_module", run_module)
-        monkeypatch.setattr(sys, "argv", ["compgen", *words])
-        compgen.main()
-        return handed
-
-    return run
-
-
-def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(compgen_jax, capsys):
-    assert compgen_jax("figures", "--only=fig1", "--scale", "quick") == [
-        ("figures.make", "__main__", ["compgen-jax figures", "--only=fig1", "--scale", "quick"])
-    ]
+def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(monkeypatch, capsys):
+    ran, flags = [], ["--only=fig1", "--scale", "quick"]
+    run_module = lambda module, run_name, **_: ran.append((module, run_name, sys.argv))
+    monkeypatch.setattr(compgen.runpy, "run_module", run_module)
+    monkeypatch.setattr(sys, "argv", ["compgen", "figures", *flags])
+    compgen.main()
+    assert ran == [("figures.make", "__main__", ["compgen-jax figures", *flags])]
+    monkeypatch.setattr(sys, "argv", ["compgen", "trian", "--config=bump_cnn"])
     with pytest.raises(SystemExit) as stop:
-        compgen_jax("trian", "--config=bump_cnn")
+        compgen.main()
     assert stop.value.code == cli.USAGE_ERROR
     assert capsys.readouterr().err == "error: no command 'trian'; the nearest is train\n"
 

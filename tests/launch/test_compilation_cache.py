@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
 import pytest
 
 from compgen_jax import compilation_cache
+from tests.runs.test_damage import output_of
 
 RUN = """
 import hashlib, json, sys
@@ -42,13 +41,8 @@ print(json.dumps(found))
 
 def run(cache: Path, *arguments) -> dict:
     environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
-    process = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments], cwd=Path(__file__).parents[2],
-        env=environment | {"COMPGEN_JAX_CACHE": str(cache)}, capture_output=True, text=True,
-        timeout=300,
-    )  # fmt: skip
-    assert process.returncode == 0 and process.stderr == "", process.stderr
-    return json.loads(process.stdout)
+    environment["COMPGEN_JAX_CACHE"] = str(cache)
+    return json.loads(output_of(RUN, *arguments, environment=environment))
 
 
 @pytest.fixture(autouse=True)

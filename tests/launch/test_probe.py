@@ -32,28 +32,19 @@ def arrays(**changes) -> dict:
     return {name: value for name, value in (found | changes).items() if value is not None}
 
 
-@pytest.fixture
-def command(tmp_path):
-    """command(given): runs it on a file, or on these arrays; its workdir."""
-
-    def run(given, workdir=None):
-        path = given
-        if isinstance(given, dict):
-            path = tmp_path / "my_activations.npz"
-            np.savez(path, **given)
-        call(probe, f"--activations={path}", *([f"--workdir={workdir}"] if workdir else []))
-        return workdir or tmp_path
-
-    return run
+def saved(folder, given):
+    """A file of these arrays."""
+    np.savez(folder / "my_activations.npz", **given)
+    return folder / "my_activations.npz"
 
 
-def test_a_table_a_report_and_a_figure(command, capsys):
+def test_a_table_a_report_and_a_figure(tmp_path, capsys):
     given = arrays()
-    workdir = command(given)
+    call(probe, f"--activations={saved(tmp_path, given)}")
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("early  ") and lines[3].startswith("late * ")
 
-    found = json.loads((workdir / "probe.json").read_text())
+    found = json.loads((tmp_path / "probe.json").read_text())
     assert found["rows"] == {"id": 40, "ood": 20} and found["groups"] == {"id": 20, "ood": 10}
     assert list(found["layers"]) == ["early", "late"] and found["chosen"] == "late"
     layers = {name: given[f"layers.{name}"] for name in ("early", "late")}
@@ -74,16 +65,17 @@ def test_a_table_a_report_and_a_figure(command, capsys):
         assert layer["success"]["ci95"] == pytest.approx(success["ci95"])
         assert lines[2 + index].split()[-1] == f"{success['value']:.3g}"
     assert found["success"] == layer["success"]
-    assert all((workdir / name).exists() for name in OUTPUTS)
+    assert all((tmp_path / name).exists() for name in OUTPUTS)
 
 
-def test_a_stack_of_layers_without_what_is_optional(command, capsys, tmp_path):
+def test_a_stack_of_layers_without_what_is_optional(capsys, tmp_path):
     """Rows are then their own groups; which factors are labels may be said."""
     given = arrays(groups=None, success=None, names=None)
     stack = np.stack([given.pop(name).reshape(60, 12) for name in ("layers.early", "layers.late")])
     given["factors"][:, 0] = np.arange(60) % 3
     given |= {"layers": stack, "classes": [1, 1], "held_out": given["held_out"].astype(int)}
-    workdir = command(given, tmp_path / "new" / "place")
+    workdir = tmp_path / "new" / "place"
+    call(probe, f"--activations={saved(tmp_path, given)}", f"--workdir={workdir}")
     found = json.loads((workdir / "probe.json").read_text())
     assert list(found["layers"]) == ["layer_00", "layer_01"] and "success" not in found
     factors = found["layers"]["layer_00"]["factors"]
@@ -109,29 +101,28 @@ BAD = [
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[message[:30] for _, message in BAD])
-def test_bad_arrays_are_one_line_and_leave_earlier_outputs_alone(
-    command, tmp_path, changes, message
-):
+def test_bad_arrays_are_one_line_and_leave_earlier_outputs_alone(tmp_path, changes, message):
     for name in OUTPUTS:
         (tmp_path / name).write_text("earlier")
     with refused("--activations=", "my_activations.npz: ", message):
-        command(arrays(**changes))
+        call(probe, f"--activations={saved(tmp_path, arrays(**changes))}")
     assert all((tmp_path / name).read_text() == "earlier" for name in OUTPUTS)
     assert {path.name for path in tmp_path.iterdir()} == {*OUTPUTS, "my_activations.npz"}
 
 
-def test_bad_files_and_places_are_one_line(command, tmp_path):
+def test_bad_files_and_places_are_one_line(tmp_path):
     (tmp_path / "text.npz").write_text("activations")
     with refused("there is no such file"):
-        command(tmp_path / "nowhere.npz")
+        call(probe, f"--activations={tmp_path / 'nowhere.npz'}")
     with refused("is no .npz or is damaged"):
-        command(tmp_path / "text.npz")
+        call(probe, f"--activations={tmp_path / 'text.npz'}")
 
 
-def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
+def test_the_example_of_the_page(monkeypatch, tmp_path, capsys):
     page = (Path(__file__).parents[2] / "docs" / "how_to" / "probe.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
-    found = json.loads((command(tmp_path / "my_activations.npz") / "probe.json").read_text())
+    call(probe, "--activations=my_activations.npz")
+    found = json.loads((tmp_path / "probe.json").read_text())
     assert list(found["layers"]) == ["hidden", "output"] and found["success"]["value"] > 0.4

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.runs import predictions
-from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from launch import score
@@ -19,38 +18,28 @@ def run_score(*arguments):
     call(score, *arguments, positional=(score.PREDICTIONS,))
 
 
-@pytest.fixture(scope="module")
-def finished(tiny_run):
-    return Run.load(tiny_run[0])
+def file(folder, **arrays):
+    """The path of a .npz that holds them."""
+    np.savez(folder / "mine.npz", **arrays)
+    return folder / "mine.npz"
 
 
-@pytest.fixture
-def file(tmp_path):
-    """file(**arrays): the path of a .npz that holds them."""
-
-    def write(**arrays):
-        np.savez(tmp_path / "mine.npz", **arrays)
-        return tmp_path / "mine.npz"
-
-    return write
-
-
-def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
-    path = file(predictions=finished.cells.predictions, seeds=np.array(finished.seeds))
-    run = predictions.load(path, finished.config, finished.task)
-    assert run.seeds == finished.seeds
-    for name, values in finished.cells.scores.items():
-        np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
-    assert run.trivial == finished.trivial
-    numbers = predictions.numbers(run)
-    held_out = tasks.regions(finished.task)["ood"]
-    for index, seed in enumerate(finished.seeds):
-        error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]
+def test_predictions_of_a_run_have_its_scores_and_predictors(run, tmp_path):
+    path = file(tmp_path, predictions=run.cells.predictions, seeds=np.array(run.seeds))
+    scored = predictions.load(path, run.config, run.task)
+    assert scored.seeds == run.seeds
+    for name, values in run.cells.scores.items():
+        np.testing.assert_allclose(scored.cells.scores[name], values, rtol=1e-5, atol=1e-7)
+    assert scored.trivial == run.trivial
+    numbers = predictions.numbers(scored)
+    held_out = tasks.regions(run.task)["ood"]
+    for index, seed in enumerate(run.seeds):
+        error = np.square(run.cells.predictions[index] - run.cells.truths)[held_out]
         assert numbers[seed]["ood.mse"] == pytest.approx(error.mean(), rel=1e-5)
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(1.0, "reproduced"), (0.0, "inconclusive")])
-def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdict):
+def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     """Right answers compose; a network that draws nothing anywhere has not learnt its task."""
     template = tmp_path / "points.npz"
     run_score(f"--template={template}", *TASK, "--seed=3")
@@ -58,7 +47,7 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     assert counts in capsys.readouterr().out
     with np.load(template) as given:
         targets = given["targets"]
-    path = file(predictions=gain * np.stack([targets, 0.999 * targets]))
+    path = file(tmp_path, predictions=gain * np.stack([targets, 0.999 * targets]))
     run_score(f"{path}", *TASK, f"--out={tmp_path / 'out'}")
     output = capsys.readouterr().out
     assert f"the held-out cells are composed: {verdict}" in output
@@ -73,12 +62,12 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
-    path, config, task = tmp_path / "t.npz", finished.config, finished.task
+def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
+    path, config, task = tmp_path / "t.npz", run.config, run.task
     arrays = predictions.write_template(path, config, task, seed=7, drawn=10)
     with np.load(path) as saved:
         assert sorted(saved.files) == sorted(arrays)
-    shown = finished.shown[finished.seeds.index(7)]
+    shown = run.shown[run.seeds.index(7)]
     points = tasks.points(task)
     assert {tuple(point) for point in arrays["train_points"]} == {tuple(p) for p in points[shown]}
     assert not (shown & arrays["held_out"]).any()
@@ -96,8 +85,7 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     assert len(templates[0]["train_points"]) == 8
     targets = np.stack([template["targets"] for template in templates])
     assert not np.allclose(*targets)
-    np.savez(tmp_path / "mine.npz", predictions=targets)
-    run = predictions.load(tmp_path / "mine.npz", tiny, task)
+    run = predictions.load(file(tmp_path, predictions=targets), tiny, task)
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
 
 
@@ -111,9 +99,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arrays", "message"), BAD)
-def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
+def test_a_file_that_does_not_fit_is_one_line(tmp_path, run, arrays, message):
     with refused(message):
-        predictions.load(file(**arrays), finished.config, finished.task)
+        predictions.load(file(tmp_path, **arrays), run.config, run.task)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
@@ -122,6 +110,6 @@ def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
     with np.load(tmp_path / "t.npz") as given:
         assert np.abs(given["targets"]).max() == pytest.approx(2)
         said = np.stack([(1 + gain) * given["targets"] for gain in (2e-6, 3e-6, 4e-6)])
-        np.savez(tmp_path / "mine.npz", predictions=said)
-    run_score(f"{tmp_path / 'mine.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
+        mine = file(tmp_path, predictions=said)
+    run_score(f"{mine}", f"--task={own_task[1]}", "--config.task.gain=2")
     assert "the held-out cells are composed: reproduced" in capsys.readouterr().out

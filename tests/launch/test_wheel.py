@@ -5,13 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.launch.test_command_lines import TINY
+from tests.launch.test_command_lines import ROOT, TINY
 
-ROOT = Path(__file__).parent.parent.parent
 # where each folder of the sources is in the installed package
 FOLDERS = {
     "compgen_jax": "",

@@ -1,5 +1,6 @@
 """A damaged file of a half-done run ends its resumption in one line, or changes no number."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,13 +58,19 @@ assert outcome() == "intact"
 """
 
 
-def test_damage_ends_in_one_line_or_changes_nothing_whichever_file_it_hits(tmp_path):
+def output_of(script, *arguments, environment=os.environ):
+    """What a process that runs this script prints, with no word of errors."""
     process = subprocess.run(
-        [sys.executable, "-c", RESUME_FROM_DAMAGED_COPIES, str(tmp_path)],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", script, *arguments], cwd=Path(__file__).parents[2],
+        env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert process.returncode == 0 and process.stderr == "", process.stderr
-    lines = [line.split("\t") for line in process.stdout.splitlines()]
+    return process.stdout
+
+
+def test_damage_ends_in_one_line_or_changes_nothing_whichever_file_it_hits(tmp_path):
+    output = output_of(RESUME_FROM_DAMAGED_COPIES, str(tmp_path))
+    lines = [line.split("\t") for line in output.splitlines()]
     assert len(lines) >= 3 * 7
     for _, path, outcome in lines:  # an outcome of two lines would not have three parts
         if path == "metrics.csv":

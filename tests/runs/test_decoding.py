@@ -32,13 +32,9 @@ def run(tmp_path_factory):
     return workdir
 
 
-@pytest.fixture(scope="module")
-def found(run):
-    return measure.measure(Run.load(run), progress=False)
-
-
-def test_the_input_says_the_latent_and_permuted_latents_say_nothing(found):
+def test_the_input_says_the_latent_and_permuted_latents_say_nothing(run):
     """Whatever the network is: its code is the latent itself."""
+    found = measure.measure(Run.load(run), progress=False)
     for region in ("id", "ood"):
         for control in ("", "untrained."):
             assert (found.numbers[f"decode.{control}{region}_r2"][:, 0] > 0.999).all()

@@ -29,13 +29,6 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-@pytest.fixture
-def copy(tiny_run, tmp_path):
-    """The finished run, for tests that change its files."""
-    shutil.copytree(tiny_run[0], tmp_path / "copy")
-    return tmp_path / "copy"
-
-
 def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     config, (workdir, summary) = tiny, tiny_run
     assert configs.from_dict(json.loads((workdir / "config.json").read_text())) == config
@@ -52,9 +45,8 @@ def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     assert (workdir / "metrics.csv").read_text().startswith("step,epoch,seed,train_loss,")
 
 
-def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, copy):
-    config, (workdir, summary) = tiny, tiny_run
-    run = Run.load(workdir)
+def test_parameters_along_training_and_scores_of_cells_are_kept(run, copy):
+    config, workdir = run.config, run.path
     assert directory.kept_steps(workdir) == [1, 2, 3, 6, 12]
     template = loop.template(config).params
     chex.assert_trees_all_equal(directory.kept_parameters(workdir, 12, template), run.params)
@@ -65,22 +57,26 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(tiny, tiny_run, 
     assert 0 < max(jax.tree.leaves(moved)) < 2e-3  # one step of AdamW
     with pytest.raises(RunError, match="parameters/5 is missing"):
         directory.kept_parameters(workdir, 5, template)
-    cells, held_out = directory.read_cells(workdir), tasks.regions(config.task.make())["ood"]
+    cells, held_out = directory.read_cells(workdir), tasks.regions(run.task)["ood"]
     of_seed = cells["mse"][1, held_out].mean()
-    assert of_seed == pytest.approx(summary["seeds"]["7"]["ood.mse"], rel=2e-3)
+    assert of_seed == pytest.approx(run.summary["seeds"]["7"]["ood.mse"], rel=2e-3)
     (copy / "cells.npz").write_bytes((workdir / "cells.npz").read_bytes()[:-20])
     with pytest.raises(RunError, match="cells.npz is damaged"):
         directory.read_cells(copy)
 
 
-def test_a_second_run_trains_nothing_and_changes_nothing(tiny, tiny_run):
-    config, (workdir, summary) = tiny, tiny_run
-    before = contents(workdir)
-    assert experiment.train(config, workdir, progress=False) == summary
-    assert contents(workdir) == before
+def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
+    tiny, tiny_run, copy
+):
+    before = contents(copy)
+    assert experiment.train(tiny, copy, progress=False) == tiny_run[1]
+    assert contents(copy) == before
+    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
+        experiment.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
+    assert contents(copy) == before
 
 
-def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
+def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
     config, workdir = tiny, tiny_run[0]
     resumed = tmp_path / "run"
     for _ in range(2):
@@ -88,6 +84,8 @@ def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
             # other chunks: how a run is carried out may change between its parts
             experiment.train(changed(config, {"execution.chunk_steps": 3}), resumed, False)
     assert not directory.is_finished(resumed)
+    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
+        Run.load(resumed)
     experiment.train(config, resumed, progress=False)
     for name in ("metrics.csv", "summary.json", "cells.npz"):
         assert (resumed / name).read_bytes() == (workdir / name).read_bytes()
@@ -99,12 +97,6 @@ def test_interrupted_run_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
     chex.assert_trees_all_equal(Run.load(resumed).params, Run.load(workdir).params)
 
 
-def test_unfinished_run_is_not_loaded(tiny, tmp_path):
-    directory.write_json(tmp_path / "config.json", configs.to_dict(tiny))
-    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
-        Run.load(tmp_path)
-
-
 def test_a_damaged_file_is_named_and_kept(tiny, copy):
     """And a checkpoint: tests/runs/test_damage.py."""
     for name in ("summary.json", "config.json"):
@@ -114,13 +106,6 @@ def test_a_damaged_file_is_named_and_kept(tiny, copy):
             experiment.train(tiny, copy, progress=False)
         assert contents(copy) == before
         (copy / name).unlink()
-
-
-def test_directory_of_another_config_is_left_alone(tiny, copy):
-    before = contents(copy)
-    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
-        experiment.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
-    assert contents(copy) == before
 
 
 def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(tiny, tiny_run, copy):
@@ -160,21 +145,17 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
 
 def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
     code = f"""
-import sys
 from pathlib import Path
 from compgen_jax import config
 from compgen_jax.runs import directory
-values = config.from_dict({configs.to_dict(tiny)!r})
-try:
-    with directory.claim(Path({str(tmp_path / "run")!r}), values):
-        sys.exit(0)
-except directory.RunError as error:
-    print(error)
-    sys.exit(3)
+with directory.claim(Path({str(tmp_path)!r}), config.from_dict({configs.to_dict(tiny)!r})):
+    print("claimed")
 """
-    with directory.claim(tmp_path / "run", tiny):
+    with directory.claim(tmp_path, tiny):
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert other.returncode == 3 and "another process is at work in it" in other.stdout
+    assert other.returncode == 1 and other.stdout == ""
+    error = other.stderr.splitlines()[-1]
+    assert "RunError: " in error and "another process is at work in it" in error
 
 
 def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_path, monkeypatch):
@@ -229,14 +210,13 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
         np.testing.assert_allclose(cells[0][name], expected, rtol=4e-3, atol=1e-3 * (name != "mse"))
 
 
-def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(tiny, tiny_run):
+def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(run):
     """Those from codes are fitted to the points that the seed was shown."""
-    config, (_, summary) = tiny, tiny_run
-    task = config.task.make()
+    task = run.task
     points, regions = tasks.points(task), tasks.regions(task)
-    code, image = jax.vmap(lambda point: bump.example(point, config.task))(points)
+    code, image = jax.vmap(lambda point: bump.example(point, run.config.task))(points)
     nearest = image[tasks.nearest_seen(task, regions["ood"])[0], ...]
-    for seed, numbers in summary["seeds"].items():
+    for seed, numbers in run.summary["seeds"].items():
         shown = np.unique(loop.dataset_of(task, jax.random.key(int(seed))).points, axis=0)
         assert len(shown) < regions["id"].sum()  # of those seen, few were drawn
         index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]

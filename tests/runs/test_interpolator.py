@@ -1,7 +1,5 @@
 """What a seed was shown, and predictors from codes that know it."""
 
-import shutil
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -100,24 +98,22 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
         np.testing.assert_array_equal(run.shown[seed], expected)
 
 
-def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path):
+def test_kept_scores_are_those_that_are_made_anew(copy):
     """Where they are damaged or of other cells, or were not kept at all."""
-    workdir = tmp_path / "run"
-    shutil.copytree(tiny_run[0], workdir)
-    kept, path = Run.load(workdir).late.cells.scores, workdir / "late.npz"
-    assert directory.kept_scores(workdir, "late", kept["mse"].shape)
+    kept, path = Run.load(copy).late.cells.scores, copy / "late.npz"
+    assert directory.kept_scores(copy, "late", kept["mse"].shape)
     fewer = {score: values[..., :-1] for score, values in kept.items()}
     for damage in (
         lambda: path.write_bytes(path.read_bytes()[:-9]),
-        lambda: directory.keep_scores(workdir, "late", fewer),
+        lambda: directory.keep_scores(copy, "late", fewer),
     ):
         damage()
-        assert directory.kept_scores(workdir, "late", kept["mse"].shape) is None
-        anew = Run.load(workdir).late.cells.scores
+        assert directory.kept_scores(copy, "late", kept["mse"].shape) is None
+        anew = Run.load(copy).late.cells.scores
         chex.assert_trees_all_close(anew, kept, rtol=1e-5)
     for name in baselines.FROM_CODES:
-        kept = getattr(Run.load(workdir), name).scores
-        (workdir / f"{name}.npz").unlink()
-        anew = getattr(Run.load(workdir), name)
+        kept = getattr(Run.load(copy), name).scores
+        (copy / f"{name}.npz").unlink()
+        anew = getattr(Run.load(copy), name)
         chex.assert_trees_all_close(anew.scores, kept, rtol=1e-5)
         assert anew.predictions.shape[:2] == anew.scores["mse"].shape

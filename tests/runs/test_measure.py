@@ -7,7 +7,6 @@ import shutil
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,8 +39,7 @@ THREE = {
 @pytest.fixture(scope="module")
 def trained(tiny, tiny_run, tmp_path_factory):
     """trained(config): the directory of its run, trained once."""
-    workdirs = {tiny: tmp_path_factory.mktemp("measure") / "tiny"}
-    shutil.copytree(tiny_run[0], workdirs[tiny])
+    workdirs = {tiny: shutil.copytree(tiny_run[0], tmp_path_factory.mktemp("measure") / "tiny")}
 
     def train(config):
         if config not in workdirs:
@@ -107,8 +105,7 @@ def test_an_output_metric_of_ones_own_is_measured_when_asked_for(run, measured):
 
 def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monkeypatch):
     """Measured one row at a time, as single steps are; the end and its maps stay as they are."""
-    workdir = tmp_path / "run"
-    shutil.copytree(run, workdir)
+    workdir = shutil.copytree(run, tmp_path / "run")
     loaded = Run.load(workdir)
     steps, along = loaded.kept_steps, loaded.along
     assert steps[-1] == measured.last_step and along.seeds == loaded.seeds
@@ -183,22 +180,16 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, ti
     params = jax.tree.map(lambda leaf: leaf[1], run.params)
     real = np.array([factor.real for factor in task.factors])
 
-    def hidden(values, point):
+    def hidden_and_true(values, point):
         example = task.example(jax.random.key(0), point.at[np.flatnonzero(real)].set(values))
-        return module.apply(params, example.input)[1][name].ravel()
+        hidden = module.apply(params, example.input)[1][name].ravel()
+        return hidden, tasks.truth(task, example.target).ravel()
 
-    def true(values, point):
-        moved = point.at[np.flatnonzero(real)].set(values)
-        return tasks.truth(task, task.example(jax.random.key(0), moved).target).ravel()
-
-    def tensors(function):
-        jacobians = jax.jit(jax.vmap(jax.jacfwd(function)))(points[:, real], jnp.asarray(points))
-        return np.einsum("bdi,bdj->bij", *[np.asarray(jacobians)] * 2)
-
-    layer = IdLayer(
-        np.asarray(jax.jit(jax.vmap(hidden))(points[:, real], jnp.asarray(points))), points,
-        tensors(hidden), tensors(true), real, [factor.period for factor in task.factors],
-    )  # fmt: skip
+    hidden, _ = jax.jit(jax.vmap(hidden_and_true))(points[:, real], points)
+    jacobians = jax.jit(jax.vmap(jax.jacfwd(hidden_and_true)))(points[:, real], points)
+    tensors = [np.einsum("bdi,bdj->bij", each, each) for each in map(np.asarray, jacobians)]
+    periods = [factor.period for factor in task.factors]
+    layer = IdLayer(np.asarray(hidden), points, *tensors, real, periods)
     for metric, expected in registry.layer_numbers(layer, "id_cells").items():
         found = run.layers(metric)[1, 1]
         assert found == pytest.approx(expected, rel=2e-3, abs=1e-6, nan_ok=True), metric
@@ -309,15 +300,12 @@ def test_runs_that_cannot_be_measured_are_named(run):
         ("analysis.json", lambda content: content.replace(b'"rows": ', b'"rows": 9', 1)),
     ],
 )
-def test_damage_is_named_in_one_line(measured, run, name, damage):
-    whole = (run / name).read_bytes()
-    (run / name).write_bytes(damage(whole))
-    try:
-        with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
-            measure.measure(Run.load(run), progress=False)
-        assert "\n" not in str(error.value)
-    finally:
-        (run / name).write_bytes(whole)
+def test_damage_is_named_in_one_line(measured, run, tmp_path, name, damage):
+    workdir = shutil.copytree(run, tmp_path / "run")
+    (workdir / name).write_bytes(damage((run / name).read_bytes()))
+    with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
+        measure.measure(Run.load(workdir), progress=False)
+    assert "\n" not in str(error.value)
 
 
 def test_a_table_of_another_version_or_without_its_files_is_made_anew(measured, run):

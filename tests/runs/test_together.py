@@ -13,22 +13,17 @@ CHANGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def jobs_in(tiny):
-    """jobs_in(folder): three runs that share a program, though other points are shown in each."""
+def jobs_in(folder, tiny):
+    """Three runs that share a program, though other points are shown in each."""
     base = {"training.steps": 12, "training.evaluate_every": 5, "task.stripes.copies": 1,
             "model.name": "mlp"}  # fmt: skip
-
-    def make(folder):
-        configs = [changed(tiny, base | values | {"name": n}) for n, values in CHANGES.items()]
-        return [(config, folder / config.name) for config in configs]
-
-    return make
+    configs = [changed(tiny, base | values | {"name": n}) for n, values in CHANGES.items()]
+    return [(config, folder / config.name) for config in configs]
 
 
 @pytest.fixture(scope="module")
-def alone(jobs_in, tmp_path_factory):
-    jobs = jobs_in(tmp_path_factory.mktemp("alone"))
+def alone(tiny, tmp_path_factory):
+    jobs = jobs_in(tmp_path_factory.mktemp("alone"), tiny)
     for config, workdir in jobs:
         experiment.train(config, workdir, progress=False)
     return contents(jobs)
@@ -51,8 +46,8 @@ def count_programs(monkeypatch):
     return built
 
 
-def test_together_is_one_program_and_ends_as_alone(jobs_in, alone, tmp_path, monkeypatch):
-    built, jobs = count_programs(monkeypatch), jobs_in(tmp_path)
+def test_together_is_one_program_and_ends_as_alone(tiny, alone, tmp_path, monkeypatch):
+    built, jobs = count_programs(monkeypatch), jobs_in(tmp_path, tiny)
     summaries = experiment.train_together(jobs, progress=False)
     assert built == [5]  # 2 + 2 + 1 seeds
     assert contents(jobs) == alone
@@ -61,8 +56,8 @@ def test_together_is_one_program_and_ends_as_alone(jobs_in, alone, tmp_path, mon
     assert [row.split(b",")[0] for row in alone[2][0].split()[1:]] == [b"5", b"10", b"12"]
 
 
-def test_a_kill_between_the_saves_of_one_evaluation(jobs_in, alone, tmp_path, monkeypatch):
-    jobs = jobs_in(tmp_path)
+def test_a_kill_between_the_saves_of_one_evaluation(tiny, alone, tmp_path, monkeypatch):
+    jobs = jobs_in(tmp_path, tiny)
     with interrupted_after_a_save(lambda workdir, step: (workdir.name, step) == ("base", 10)):
         experiment.train_together(jobs, progress=False)
     saved = [directory.last_checkpoint(workdir).name for _, workdir in jobs]

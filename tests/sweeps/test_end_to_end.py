@@ -1,12 +1,10 @@
 """Sweeps from the command line: shared by two processes, of which one is killed."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 
 from tests.interrupts import wait_until
+from tests.launch.test_command_lines import start
 
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
@@ -23,11 +21,8 @@ SLOWLY = "--config.execution.chunk_steps=1"  # so that there is time for a kill
 ENVIRONMENT = {"JAX_NUM_CPU_DEVICES": "2", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
 
-def start(workdir, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "launch.sweep", *TINY, f"--workdir={workdir}", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | ENVIRONMENT,
-    )  # fmt: skip
+def sweep(workdir, *arguments):
+    return start("launch.sweep", *TINY, f"--workdir={workdir}", *arguments, **ENVIRONMENT)
 
 
 def finish(process):
@@ -40,11 +35,7 @@ def pair(workdir, *arguments):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     shared = [f"--coordinator_address=127.0.0.1:{port}", "--num_processes=2", *arguments]
-    return [start(workdir, *shared, f"--process_id={index}") for index in (0, 1)]
-
-
-def written(workdir):
-    return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
+    return [sweep(workdir, *shared, f"--process_id={index}") for index in (0, 1)]
 
 
 def test_two_processes_complete_what_two_began_of_which_one_was_killed(tmp_path):
@@ -66,6 +57,7 @@ def test_two_processes_complete_what_two_began_of_which_one_was_killed(tmp_path)
     assert "of 4 places for trials idle in a program's last round" in errors
     assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
     assert set(kept) < set(path.read_text().splitlines())
-    code, output, errors = finish(start(tmp_path / "whole"))
+    code, output, errors = finish(sweep(tmp_path / "whole"))
     assert code == 0 and f"{TRIALS} trials, of which 0 failed" in output, errors
-    assert written(workdir) == written(tmp_path / "whole")
+    for name in ("trials.csv", "summary.json"):
+        assert (workdir / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

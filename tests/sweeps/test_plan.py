@@ -26,9 +26,8 @@ SEARCH = {
 }
 
 
-def sweep_of(*axes, search=None, **values) -> Config:
-    search = SEARCH if search is None else search
-    return changed(Config(), BASE | {"sweep.axes": axes} | search | values)
+def sweep_of(*axes, **values) -> Config:
+    return changed(Config(), BASE | {"sweep.axes": axes} | SEARCH | values)
 
 
 def test_a_search_begins_with_every_combination_and_ladder():

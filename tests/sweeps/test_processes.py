@@ -50,11 +50,6 @@ time.sleep(2 * me)  # the first one is finished earlier
 print("finished", me)
 """
 
-FEWER = """
-jax.config.update("jax_num_cpu_devices", 1 + me)
-meet()
-"""
-
 
 def finish(process):
     """(status, stdout, stderr) of a process; of one that is late, after it is killed."""
@@ -94,7 +89,7 @@ def test_two_processes_tell_each_other_everything_and_end_quietly():
 @pytest.mark.parametrize(
     ("script", "who", "message"),
     [
-        (FEWER, (0, 1), "1 to 2 devices"),
+        ("jax.config.update('jax_num_cpu_devices', 1 + me)\nmeet()", (0, 1), "1 to 2 devices"),
         ("processes.START_SECONDS = 2; meet()", (1,), "did not all meet within 2 seconds"),
     ],
 )
@@ -110,18 +105,15 @@ VARIABLES = ("SLURM_", "OMPI_", "TPU_", "MEGASCALE_", "KUBERNETES_", "JOB_", "GC
 @pytest.fixture
 def initialized(monkeypatch):
     """The calls of `jax.distributed.initialize`, on a laptop without a network."""
-
-    def refuse(*arguments, **options):
-        raise AssertionError("the network was used")
-
     calls = []
+    used = lambda *_, **options: pytest.fail("the network was used")
     for name in list(os.environ):
         if name.startswith(VARIABLES) or name in ("CUDA_VISIBLE_DEVICES",):
             monkeypatch.delenv(name)
     monkeypatch.setenv("TPU_SKIP_MDS_QUERY", "1")  # as jax does where there is no TPU
     monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
     monkeypatch.setattr(jax.distributed, "initialize", lambda **options: calls.append(options))
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "create_connection", used)
     return calls
 
 

@@ -247,9 +247,8 @@ def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(small, finished, ti
 
 def test_a_trial_that_diverges_is_recorded_and_stops_no_other(small, tmp_path):
     calm = one_curve(small)
-    wild = changed(
-        calm, {"sweep.axes": axes((8,), (0,), **{"training.learning_rate": (1e-2, 1e6)})}
-    )
+    rates = {"training.learning_rate": (1e-2, 1e6)}
+    wild = changed(calm, {"sweep.axes": axes((8,), (0,), **rates)})
     assert run(calm, tmp_path / "calm")["failed"] == []
     failed = run(wild, tmp_path / "wild")["failed"]
     assert len(failed) == 2 and all("training.learning_rate=1000000.0" in each for each in failed)

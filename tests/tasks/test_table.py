@@ -44,9 +44,8 @@ def dsprites(**others):
 
 def shapes3d(**others):
     values = product(SHAPES3D)
-    return {"images": RNG.integers(0, 256, (len(values), 4, 4, 3), np.uint8), "labels": values} | (
-        others
-    )
+    images = RNG.integers(0, 256, (len(values), 4, 4, 3), np.uint8)
+    return {"images": images, "labels": values} | others
 
 
 def own(**others):
