@@ -265,7 +265,6 @@ def save(workdir: Path, figure: Figure, drawn, names, clock):
     for suffix, content in plotting.saved(drawn, about).items():
         paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
         directory.write_bytes(paths[-1], content)
-    plotting.close(drawn)
     clock.say(f"drew {' and '.join(map(str, paths))}")
 
 

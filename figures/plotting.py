@@ -516,18 +516,20 @@ def name_layers(axis, count: int, every: int = 1):
 
 
 def saved(figure, about: dict | None = None) -> dict[str, bytes]:
-    """The figure as png and as pdf. No date is in the file: the same runs give the same bytes.
-    `about` is text that the png carries, by name."""
-    pdf = _file(figure, "pdf", metadata={"CreationDate": None})
-    pictures = [_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
+    """The figure, which is closed, as png and as pdf. No date is in the file: the same runs give
+    the same bytes. `about` is text that the png carries, by name."""
+    pdf = as_file(figure, "pdf", metadata={"CreationDate": None})
+    pictures = [as_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
     small = [each for each in pictures if len(each) < MOST_BYTES]
     return {"png": small[0] if small else _with_palette(pictures[0]), "pdf": pdf}
 
 
-def _file(figure, suffix: str, **options) -> bytes:
+def as_file(figure, suffix: str, **options) -> bytes:
+    """The figure, which is closed, in a format of `savefig`."""
     content = io.BytesIO()
     figure.savefig(content, format=suffix, **options)
     figure.set_layout_engine("none")  # the layout stays, and is not computed twice
+    plt.close(figure)
     return content.getvalue()
 
 

@@ -38,9 +38,7 @@ def draw(task: Task, scores: dict, title: str, signed: bool = False) -> bytes:
         others = ", ".join(f.name for k, f in enumerate(task.factors) if k not in axes)
         note = "outlined: held-out cells" + (f", means over {others}" if others else "")
         figure.supxlabel(note, fontsize=plotting.SMALL, color=plotting.OOD_COLOR)
-    picture = plotting.saved(figure)["png"]
-    plotting.close(figure)
-    return picture
+    return plotting.saved(figure)["png"]
 
 
 def _draw_map(axis, task, axes, values_B, held_out_B, limits, colors):
