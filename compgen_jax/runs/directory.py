@@ -38,7 +38,7 @@ import pandas as pd
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import train_log
-from compgen_jax.settings import FileMissing
+from compgen_jax.settings import FileMissing, demand
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import RunError
 
@@ -310,8 +310,7 @@ def write_bytes(path: Path, content: bytes):
 def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
     """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the path,
     for a file that is missing, damaged or no .npz, or that holds Python objects."""
-    if not path.is_file():
-        raise ConfigError(f"{flag}{path}: there is no such file")
+    demand(path.is_file(), f"{flag}{path}: there is no such file")
     try:
         with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -324,9 +323,8 @@ def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
         why = "is a single array; save it with numpy.savez"
         raise ConfigError(f"{flag}{path}: {why}") from error
     for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            why = "is no array; save it with numpy.savez"
-            raise ConfigError(f"{flag}{path}: {name}: {why}")
+        why = "is no array; save it with numpy.savez"
+        demand(isinstance(array, np.ndarray), f"{flag}{path}: {name}: {why}")
     return arrays
 
 
