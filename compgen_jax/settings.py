@@ -138,11 +138,9 @@ def family(group: str, name: str) -> type:
 @functools.cache
 def family_name(kind: type) -> str:
     """The inverse of `family`."""
-    for places in FAMILIES.values():
-        for name, place in places.items():
-            if place == f"{kind.__module__}:{kind.__qualname__}":
-                return name
-    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+    names = {place: name for places in FAMILIES.values() for name, place in places.items()}
+    own = f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+    return names.get(f"{kind.__module__}:{kind.__qualname__}", own)
 
 
 def is_own(settings: Family) -> bool:

@@ -185,10 +185,18 @@ def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
     axis.plot([], [], *mark, label=label, **{"color": color, "markersize": 4} | style)
 
 
-def label_regions(axis):
-    """Entries for a legend: the marks of held-out and of ID points, and of one seed."""
-    label_mark(axis, "held out (OOD)")
-    label_mark(axis, "seen (ID)", "s", markerfacecolor="white")
+def marks_of_regions(held_out_B):
+    """Of ID and of held-out points: which they are, their mark and line, and their style."""
+    seen = {"color": ID_COLOR, "markerfacecolor": "white", "label": "seen (ID)"}
+    held_out = {"color": OOD_COLOR, "label": "held out (OOD)"}
+    return (~held_out_B, "s", "--", seen), (held_out_B, "o", "-", held_out)
+
+
+def label_regions(axis, held_out="0.3", seen="0.3"):
+    """Entries for a legend: the marks of held-out and of ID points, in these colours, and of one
+    seed."""
+    label_mark(axis, "held out (OOD)", color=held_out)
+    label_mark(axis, "seen (ID)", "s", seen, markerfacecolor="white")
     label_seeds(axis)
 
 

@@ -68,12 +68,8 @@ def _draw_dots(axis, task, values_B, held_out_B, limits):
     else:
         name = "distance to the nearest ID " + ("cell" if task.sampled else "point")
         places = tasks.distance_to_seen(task, held_out_B)
-    for mask, color, mark, label in (
-        (~held_out_B, plotting.ID_COLOR, "s", "seen (ID)"),
-        (held_out_B, plotting.OOD_COLOR, "o", "held out (OOD)"),
-    ):
-        style = {"color": color, "markerfacecolor": "white" if mark == "s" else color}
-        axis.plot(places[mask], values_B[mask], mark, markersize=2.5, label=label, **style)
+    for mask, mark, _, style in plotting.marks_of_regions(held_out_B):
+        axis.plot(places[mask], values_B[mask], mark, markersize=2.5, **style)
     axis.set(xlabel=name, ylim=limits)
     axis.margins(y=0.05)
     axis.legend()

@@ -221,13 +221,20 @@ def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
     return read_arrays(path)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz of a run by name. Raises RunError for a damaged one."""
+@contextlib.contextmanager
+def _reading(path: Path):
+    """Raises RunError where the file of a run is damaged."""
     try:
-        with open(path, "rb") as content, np.load(content, allow_pickle=False) as arrays:
-            return dict(arrays)
+        yield
     except DAMAGED as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz of a run by name. Raises RunError for a damaged one."""
+    with _reading(path), open(path, "rb") as content:
+        with np.load(content, allow_pickle=False) as arrays:
+            return dict(arrays)
 
 
 def keep_scores(workdir: Path, name: str, scores: dict):
@@ -330,17 +337,13 @@ def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
 
 def read_text(path: Path) -> str | None:
     """The text of a file, None where there is none. Raises RunError for a file that is no text."""
-    try:
+    with _reading(path):
         return path.read_text() if path.exists() else None
-    except (ValueError, OSError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def read_json(path: Path):
-    try:
+    with _reading(path):
         return json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def read_cache(path: Path, version, parse: Callable):
