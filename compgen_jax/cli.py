@@ -74,8 +74,7 @@ def load_extensions(holder) -> list:
 
 def require(holder) -> str:
     """The value of a string flag. Raises ConfigError where it is missing."""
-    if not holder.value:
-        raise ConfigError(f"--{holder.name} is missing")
+    settings.demand(holder.value, f"--{holder.name} is missing")
     return holder.value
 
 
@@ -121,12 +120,11 @@ def load_config(value: str, flag: str = "--config=") -> Config:
 
         get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
     else:
-        if not os.path.isfile(path):
-            raise ConfigError(f"{flag}{value}: there is no file {path!r}")
+        settings.demand(os.path.isfile(path), f"{flag}{value}: there is no file {path!r}")
         module = settings.load_file(path)
         get_config, file = getattr(module, "get_config", None), module.__file__
-        if not callable(get_config):
-            raise ConfigError(f"{path} has no function get_config(name), which returns a Config")
+        hint = "has no function get_config(name), which returns a Config"
+        settings.demand(callable(get_config), f"{path} {hint}")
     try:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
@@ -137,9 +135,8 @@ def load_config(value: str, flag: str = "--config=") -> Config:
         config = config.to_dict()
     if isinstance(config, dict):
         config = configs.from_dict(config)
-    if not isinstance(config, Config):
-        kind = type(config).__name__
-        raise ConfigError(f"{path}: get_config({name!r}) returned {kind}, not a Config")
+    hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
+    settings.demand(isinstance(config, Config), f"{path}: {hint}")
     return config
 
 

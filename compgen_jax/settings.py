@@ -61,6 +61,12 @@ class FileMissing(ConfigError):
     """A user's file that is not there."""
 
 
+def demand(ok, message: str):
+    """Raises a ConfigError unless `ok`."""
+    if not ok:
+        raise ConfigError(message)
+
+
 def require(ok, field: str, value, hint: str):
     """Raises the ConfigError 'config.FIELD=VALUE: HINT' unless `ok`."""
     if not ok:
@@ -132,11 +138,9 @@ def family(group: str, name: str) -> type:
 @functools.cache
 def family_name(kind: type) -> str:
     """The inverse of `family`."""
-    for places in FAMILIES.values():
-        for name, place in places.items():
-            if place == f"{kind.__module__}:{kind.__qualname__}":
-                return name
-    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+    names = {place: name for places in FAMILIES.values() for name, place in places.items()}
+    own = f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+    return names.get(f"{kind.__module__}:{kind.__qualname__}", own)
 
 
 def is_own(settings: Family) -> bool:
@@ -152,13 +156,9 @@ def load_file(path):
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
-    if path.suffix != ".py":
-        raise ConfigError(f"{path}: is not a Python file: its name does not end in .py")
-    if path.stem in sys.stdlib_module_names:
-        raise ConfigError(
-            f"{path}: Python has a module {path.stem} of its own, which imports of this file would "
-            "find: rename it"
-        )
+    demand(path.suffix == ".py", f"{path}: is not a Python file: its name does not end in .py")
+    hint = f"Python has a module {path.stem} of its own, which imports of this file would find"
+    demand(path.stem not in sys.stdlib_module_names, f"{path}: {hint}: rename it")
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

@@ -24,13 +24,9 @@ def cells(results, factors):
     """What every seed says at every cell (`metrics.evaluation.CellResults`): a row for each seed
     and cell, with columns `seed`, those of the `factors` by name, `held_out`, `distance` in cells
     to the nearest seen one, and each score."""
-    seeds, count = len(results.seeds), len(results.factors)
-    columns = {"seed": np.repeat(results.seeds, count)}
-    columns |= {
-        name: np.tile(values, seeds)
-        for name, values in zip(factors, results.factors.T, strict=True)
-    }
-    columns["held_out"] = np.tile(results.held_out, seeds)
-    columns["distance"] = np.tile(results.distance, seeds)
+    of_cells = dict(zip(factors, results.factors.T, strict=True))
+    of_cells |= {"held_out": results.held_out, "distance": results.distance}
+    columns = {"seed": np.repeat(results.seeds, len(results.factors))}
+    columns |= {name: np.tile(values, len(results.seeds)) for name, values in of_cells.items()}
     columns |= {name: values.ravel() for name, values in results.scores.items()}
     return pd.DataFrame(columns)

@@ -30,6 +30,7 @@ from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.settings import SCALES
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
+from compgen_jax.settings import demand
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
 
@@ -188,11 +189,11 @@ def _chosen(scale: str, claims_by_name) -> list[Figure]:
     """The figures that `--only` names; without it, those that are drawn by default. `BESIDES` and
     claims name none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
+    allowed = ", ".join([*drawn, *BESIDES, "or a claim's name"])
     for name in ONLY.value:
         known = name in drawn or name in BESIDES or name in claims_by_name
-        if not known or (name == CONFIRM and scale != "quick"):
-            allowed = ", ".join([*drawn, *BESIDES, "or a claim's name"])
-            raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
+        known = known and (name != CONFIRM or scale == "quick")
+        demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     default = "of_summaries" if MODELS.value else "by_default"
     names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
     chosen = [drawn[name] for name in dict.fromkeys(names) if name in drawn]
@@ -205,9 +206,8 @@ def keep_scales_apart(workdir: Path, scale: str):
     """Raises ConfigError if `workdir` holds the results of another scale."""
     mark = workdir / "scale"
     there = mark.read_text().strip() if mark.exists() else scale
-    if there != scale:
-        message = f"holds results at {there} scale, not {scale}; choose another directory"
-        raise ConfigError(f"--workdir={workdir}: {message}")
+    hint = f"holds results at {there} scale, not {scale}; choose another directory"
+    demand(there == scale, f"--workdir={workdir}: {hint}")
     directory.write_text(mark, scale + "\n")
 
 
@@ -265,7 +265,6 @@ def save(workdir: Path, figure: Figure, drawn, names, clock):
     for suffix, content in plotting.saved(drawn, about).items():
         paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
         directory.write_bytes(paths[-1], content)
-    plotting.close(drawn)
     clock.say(f"drew {' and '.join(map(str, paths))}")
 
 

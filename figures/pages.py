@@ -165,17 +165,14 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
     """A row for each main claim, which has no dot in its name, with the verdict of each case."""
     lines = []
     for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
-        of_claim = {
-            scale: [r for r in rows[scale] if r["claim"] == claim.name and r["setting"] == BASE]
-            for scale in SCALES
-        }
         came = [
             "; ".join(
                 f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
                 + AGAIN.get(row.get("confirmed"), "")
-                for row in of_scale
+                for row in rows[scale]
+                if row["claim"] == claim.name and row["setting"] == BASE
             )
-            for of_scale in of_claim.values()
+            for scale in SCALES
         ]
         lines.append((claim.name, general(claim), *came))
     return table(("claim", "says", *SIZES.values()), lines)

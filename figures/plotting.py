@@ -185,10 +185,18 @@ def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
     axis.plot([], [], *mark, label=label, **{"color": color, "markersize": 4} | style)
 
 
-def label_regions(axis):
-    """Entries for a legend: the marks of held-out and of ID points, and of one seed."""
-    label_mark(axis, "held out (OOD)")
-    label_mark(axis, "seen (ID)", "s", markerfacecolor="white")
+def marks_of_regions(held_out_B):
+    """Of ID and of held-out points: which they are, their mark and line, and their style."""
+    seen = {"color": ID_COLOR, "markerfacecolor": "white", "label": "seen (ID)"}
+    held_out = {"color": OOD_COLOR, "label": "held out (OOD)"}
+    return (~held_out_B, "s", "--", seen), (held_out_B, "o", "-", held_out)
+
+
+def label_regions(axis, held_out="0.3", seen="0.3"):
+    """Entries for a legend: the marks of held-out and of ID points, in these colours, and of one
+    seed."""
+    label_mark(axis, "held out (OOD)", color=held_out)
+    label_mark(axis, "seen (ID)", "s", seen, markerfacecolor="white")
     label_seeds(axis)
 
 
@@ -516,18 +524,20 @@ def name_layers(axis, count: int, every: int = 1):
 
 
 def saved(figure, about: dict | None = None) -> dict[str, bytes]:
-    """The figure as png and as pdf. No date is in the file: the same runs give the same bytes.
-    `about` is text that the png carries, by name."""
-    pdf = _file(figure, "pdf", metadata={"CreationDate": None})
-    pictures = [_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
+    """The figure, which is closed, as png and as pdf. No date is in the file: the same runs give
+    the same bytes. `about` is text that the png carries, by name."""
+    pdf = as_file(figure, "pdf", metadata={"CreationDate": None})
+    pictures = [as_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
     small = [each for each in pictures if len(each) < MOST_BYTES]
     return {"png": small[0] if small else _with_palette(pictures[0]), "pdf": pdf}
 
 
-def _file(figure, suffix: str, **options) -> bytes:
+def as_file(figure, suffix: str, **options) -> bytes:
+    """The figure, which is closed, in a format of `savefig`."""
     content = io.BytesIO()
     figure.savefig(content, format=suffix, **options)
     figure.set_layout_engine("none")  # the layout stays, and is not computed twice
+    plt.close(figure)
     return content.getvalue()
 
 

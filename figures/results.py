@@ -86,7 +86,6 @@ def _draw_settings(scale: str):
             path = committed.RESULTS / scale / "figures" / f"{name}.png"
             drawn = figure.draw(committed.rows(scale))
             directory.write_bytes(path, plotting.saved(drawn, {"Title": name})["png"])
-            plotting.close(drawn)
 
 
 def _adds(there: Path, added: Path) -> bool:

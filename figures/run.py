@@ -104,16 +104,11 @@ def _draw_layers(axis, run, lines: dict):
 
 def _draw_along(axis, factor, column_B, cells):
     errors_TxB = evaluation.errors(cells)
-    for mask, color, label, mark, dash in (
-        (~cells.held_out, plotting.ID_COLOR, "seen (ID)", "s", "--"),
-        (cells.held_out, plotting.OOD_COLOR, "held out (OOD)", "o", "-"),
-    ):
+    for mask, mark, dash, style in plotting.marks_of_regions(cells.held_out):
         values = np.unique(column_B[mask])
         errors = (errors_TxB[:, mask & (column_B == value)].mean(axis=1) for value in values)
         means = [plotting.geometric_mean(of_value)["value"] for of_value in errors]
-        style = {"markersize": 3, "color": color, "label": label}
-        style["markerfacecolor"] = "white" if mark == "s" else color
-        axis.plot(values, means, mark + dash * factor.real, **style)
+        axis.plot(values, means, mark + dash * factor.real, markersize=3, **style)
     axis.set_xlabel(factor.name)
     plotting.log_scale(axis, "y")
     if not factor.real:

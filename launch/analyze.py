@@ -14,11 +14,11 @@ from pathlib import Path
 from absl import flags
 
 from compgen_jax import cli
-from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
 from compgen_jax.metrics.registry import LAYER_METRICS
 from compgen_jax.runs import judge_run, measure
 from compgen_jax.runs.run import Run
+from compgen_jax.settings import demand
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
@@ -49,11 +49,9 @@ def main():
     workdir = Path(cli.require(WORKDIR))
     own = {module.__name__ for module in cli.load_extensions(EXTEND)}
     measured = measure.measure(Run.load(workdir, with_networks=False), families=METRICS.value)
+    known = ", ".join(measured.layers)
     for name in LAYERS.value:
-        if name not in measured.layers:
-            raise ConfigError(
-                f"--layers={name}: no such layer; this decoder has {', '.join(measured.layers)}"
-            )
+        demand(name in measured.layers, f"--layers={name}: no such layer; this decoder has {known}")
     columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
     printed = dict(PRINTED)
     for metric in LAYER_METRICS:

@@ -38,9 +38,7 @@ def draw(task: Task, scores: dict, title: str, signed: bool = False) -> bytes:
         others = ", ".join(f.name for k, f in enumerate(task.factors) if k not in axes)
         note = "outlined: held-out cells" + (f", means over {others}" if others else "")
         figure.supxlabel(note, fontsize=plotting.SMALL, color=plotting.OOD_COLOR)
-    picture = plotting.saved(figure)["png"]
-    plotting.close(figure)
-    return picture
+    return plotting.saved(figure)["png"]
 
 
 def _draw_map(axis, task, axes, values_B, held_out_B, limits, colors):
@@ -70,12 +68,8 @@ def _draw_dots(axis, task, values_B, held_out_B, limits):
     else:
         name = "distance to the nearest ID " + ("cell" if task.sampled else "point")
         places = tasks.distance_to_seen(task, held_out_B)
-    for mask, color, mark, label in (
-        (~held_out_B, plotting.ID_COLOR, "s", "seen (ID)"),
-        (held_out_B, plotting.OOD_COLOR, "o", "held out (OOD)"),
-    ):
-        style = {"color": color, "markerfacecolor": "white" if mark == "s" else color}
-        axis.plot(places[mask], values_B[mask], mark, markersize=2.5, label=label, **style)
+    for mask, mark, _, style in plotting.marks_of_regions(held_out_B):
+        axis.plot(places[mask], values_B[mask], mark, markersize=2.5, **style)
     axis.set(xlabel=name, ylim=limits)
     axis.margins(y=0.05)
     axis.legend()

@@ -14,10 +14,11 @@ from absl import flags
 
 from compgen_jax import cli
 from compgen_jax.claims import LEAST_CELLS, of_share
-from compgen_jax.config import ABSENT, ConfigError, differences
+from compgen_jax.config import ABSENT, differences
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
+from compgen_jax.settings import demand
 from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
@@ -37,9 +38,8 @@ def main():
     _check_same_task(*runs)
     task = runs[0].task
     seeds = [seed for seed in runs[0].seeds if seed in runs[1].seeds]
-    if not seeds:
-        of_each = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
-        raise ConfigError(f"the runs have no seed in common: {of_each}")
+    of_each = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
+    demand(seeds, f"the runs have no seed in common: {of_each}")
     shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
     scores = compare(*(run.summary for run in runs), seeds, task, shares)
     fields = differences(*(run.config for run in runs)).items()
@@ -67,13 +67,13 @@ def _check_same_task(a: Run, b: Run):
         "they ask for other outputs": lambda task: results.truths_at(task, tasks.points(task)),
     }
     of_different = f"{a.path} and {b.path} are of different tasks"
-    if tasks.number_names(a.task) != tasks.number_names(b.task):
-        raise ConfigError(f"{of_different}: they have other scores")
+    alike = tasks.number_names(a.task) == tasks.number_names(b.task)
+    demand(alike, f"{of_different}: they have other scores")
     for what, part in parts.items():
         first, second = part(a.task), part(b.task)
         alike = first.shape == second.shape
-        if not (alike and np.allclose(first, second, atol=1e-6, equal_nan=True)):
-            raise ConfigError(f"{of_different}: {what}")
+        alike = alike and np.allclose(first, second, atol=1e-6, equal_nan=True)
+        demand(alike, f"{of_different}: {what}")
 
 
 def default_out(a: Path, b: Path) -> str:

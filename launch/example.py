@@ -11,8 +11,8 @@ from absl import flags
 
 import compgen_jax
 from compgen_jax import cli
-from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
+from compgen_jax.settings import demand
 
 NAME = flags.DEFINE_string("name", None, "The file, such as own_task.py.")
 PACKAGE = Path(compgen_jax.__file__).parent
@@ -26,10 +26,9 @@ def main():
     if NAME.value is None:
         print("\n".join(names))
         return
-    if NAME.value not in names:
-        raise ConfigError(f"there is no example {NAME.value!r}; there are {', '.join(names)}")
-    if Path(NAME.value).exists():
-        raise ConfigError(f"{NAME.value} is already here; remove it to have it anew")
+    demand(NAME.value in names, f"there is no example {NAME.value!r}; there are {', '.join(names)}")
+    is_new = not Path(NAME.value).exists()
+    demand(is_new, f"{NAME.value} is already here; remove it to have it anew")
     directory.write_bytes(Path(NAME.value), (folder / NAME.value).read_bytes())
     print(f"wrote {NAME.value}")
 

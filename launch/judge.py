@@ -10,15 +10,14 @@ composes what was held out, whatever its task; that verdict is also written to i
 from absl import flags
 
 from compgen_jax import api, cli
-from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
+from compgen_jax.settings import demand
 
 FOLDERS = flags.DEFINE_list("workdirs", [], "Directories of runs; may stand alone.")
 
 
 def main():
-    if not FOLDERS.value:
-        raise ConfigError("name one directory or more: compgen-jax judge DIR ...")
+    demand(FOLDERS.value, "name one directory or more: compgen-jax judge DIR ...")
     rows, lacking = api.judge_folders(FOLDERS.value)
     for row in rows:
         first = next(iter(row["conditions"].items()))

@@ -16,6 +16,7 @@ from compgen_jax import cli
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import decodability, text
 from compgen_jax.runs import directory
+from compgen_jax.settings import demand
 
 from . import probe_figure
 
@@ -37,36 +38,31 @@ def checked(arrays: dict) -> dict:
     stacked = given.pop("layers", None)
     missing = ["layers.NAME"] if not layers and stacked is None else []
     missing += [name for name in NEEDED if name not in given]
-    _require(not missing, f"lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'nothing'}")
+    demand(not missing, f"lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'nothing'}")
     unknown = [name for name in given if name not in (*NEEDED, *OPTIONAL)]
     allowed = ("layers.NAME", *NEEDED, *OPTIONAL)
-    _require(not unknown, f"{', '.join(unknown)}: no such array; allowed: {', '.join(allowed)}")
-    _require(not layers or stacked is None, "holds both layers and layers.NAME; give one of them")
+    demand(not unknown, f"{', '.join(unknown)}: no such array; allowed: {', '.join(allowed)}")
+    demand(not layers or stacked is None, "holds both layers and layers.NAME; give one of them")
     for name, array in arrays.items():
         is_text = name == "names" or (name == "groups" and array.dtype.kind in "US")
-        _require(is_text or array.dtype.kind in "biuf", f"{name}: {array.dtype}, not real numbers")
+        demand(is_text or array.dtype.kind in "biuf", f"{name}: {array.dtype}, not real numbers")
         if name in ("held_out", "classes"):
-            _require(np.isin(array, (0, 1)).all(), f"{name}: must be booleans, or 0 and 1")
+            demand(np.isin(array, (0, 1)).all(), f"{name}: must be booleans, or 0 and 1")
             given[name] = array.astype(bool)
     if stacked is not None:
-        _require(stacked.ndim > 2, f"layers {stacked.shape}: must be (L, B, D)")
+        demand(stacked.ndim > 2, f"layers {stacked.shape}: must be (L, B, D)")
         layers = {f"layer_{index:02d}": layer for index, layer in enumerate(stacked)}
     factors = given["factors"]
-    _require(factors.ndim == 2, f"factors {factors.shape}: must be (B, F)")
+    demand(factors.ndim == 2, f"factors {factors.shape}: must be (B, F)")
     rows, columns = factors.shape
     names = given.get("names", np.array([f"factor_{f}" for f in range(columns)]))
-    _require(names.dtype.kind == "U", "names: must be text")
+    demand(names.dtype.kind == "U", "names: must be text")
     once = names.shape == (columns,) == np.unique(names).shape
-    _require(once, f"names {names.shape}: must be ({columns},), another one for each factor")
+    demand(once, f"names {names.shape}: must be ({columns},), another one for each factor")
     success = given.get("success", np.zeros(rows))
-    _require(((success >= 0) & (success <= 1)).all(), "success: must be from 0 to 1")
+    demand(((success >= 0) & (success <= 1)).all(), "success: must be from 0 to 1")
     others = {"layers": layers, "names": names.tolist()}
     return dict.fromkeys(OPTIONAL) | given | others
-
-
-def _require(holds, message: str):
-    if not holds:
-        raise ValueError(message)
 
 
 def measure(given: dict) -> tuple[decodability.Decoded, dict]:
@@ -141,8 +137,8 @@ def table(report: dict) -> list[str]:
 def main():
     path = Path(cli.require(ACTIVATIONS))
     workdir = Path(WORKDIR.value) if WORKDIR.value else path.parent
-    if workdir.exists() and not workdir.is_dir():
-        raise ConfigError(f"--workdir={workdir}: is a file, not a directory")
+    usable = workdir.is_dir() or not workdir.exists()
+    demand(usable, f"--workdir={workdir}: is a file, not a directory")
     arrays = directory.read_npz(path, "--activations=")
     try:
         given = checked(arrays)

@@ -44,9 +44,7 @@ def draw(decoded, report: dict, success_B, held_out_B) -> dict[str, bytes]:
             axis.set_axis_off()
     handles, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3)
-    pictures = plotting.saved(figure)
-    plotting.close(figure)
-    return pictures
+    return plotting.saved(figure)
 
 
 def _draw_layers(axis, report, kind):

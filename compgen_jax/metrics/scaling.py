@@ -4,7 +4,7 @@ Of Figure 4c: how many training images a model needs, as a function of the grid'
 says N^3 for bumps only and N with stripes, but not which accuracy counts as enough, by which pixel
 tolerance or where, so every reading is computed from one table: a list of dicts, one per trained
 trial, with the sweep's axes by their names, `seed`, the searched field, `status` ('ok' or 'failed')
-and scores such as 'ood.exact_accuracy'. NumPy only.
+and scores such as 'ood.exact_accuracy'. NumPy and SciPy only.
 """
 
 import itertools
@@ -57,22 +57,6 @@ class Curve(NamedTuple):
     factor_SxK: np.ndarray
 
 
-def isotonic(values_M, weights_M):
-    """(M,) non-decreasing values nearest to these by weighted least squares.
-
-    Pool adjacent violators (Ayer et al. 1955). Weights positive.
-    """
-    blocks = []  # [mean, weight, length]
-    for value, weight in zip(values_M, weights_M, strict=True):
-        blocks.append([float(value), float(weight), 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            mean, weight, length = blocks.pop()
-            total = blocks[-1][1] + weight
-            pooled = (blocks[-1][0] * blocks[-1][1] + mean * weight) / total
-            blocks[-1] = [pooled, total, blocks[-1][2] + length]
-    return np.repeat([mean for mean, _, _ in blocks], [length for _, _, length in blocks])
-
-
 def threshold(values, scores, target: float) -> Threshold:
     """The value at which a score that rises reaches the target.
 
@@ -80,8 +64,8 @@ def threshold(values, scores, target: float) -> Threshold:
       values: (P,) positive numbers, in any order.  scores: (P,); what is not finite is left out.
       target: finite.
 
-    The scores are made non-decreasing by `isotonic` regression (points of equal value count as
-    their mean, weighted by how many they are), so that one lucky trial does not set the threshold.
+    The scores are made non-decreasing by isotonic regression (points of equal value count as their
+    mean, weighted by how many they are), so that one lucky trial does not set the threshold.
     The crossing is interpolated linearly in the logarithm of the value.
 
     Raises ValueError for no points, lengths that differ, values that are not positive, or a target
@@ -105,7 +89,11 @@ def threshold(values, scores, target: float) -> Threshold:
     )
     if values_M.size == 0:
         return Threshold(math.nan, UNKNOWN)
-    fit_M = isotonic(np.bincount(index_P, scores_P[order]) / counts_M, counts_M)
+    from scipy.optimize import isotonic_regression  # a while to import
+
+    fit_M = isotonic_regression(
+        np.bincount(index_P, scores_P[order]) / counts_M, weights=counts_M
+    ).x
     first = int(np.searchsorted(fit_M, target - TOLERANCE))  # that reaches the target
     if first == 0:
         return Threshold(float(values_M[0]), BELOW)

@@ -38,7 +38,7 @@ import pandas as pd
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import train_log
-from compgen_jax.settings import FileMissing
+from compgen_jax.settings import FileMissing, demand
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import RunError
 
@@ -221,13 +221,20 @@ def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
     return read_arrays(path)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz of a run by name. Raises RunError for a damaged one."""
+@contextlib.contextmanager
+def _reading(path: Path):
+    """Raises RunError where the file of a run is damaged."""
     try:
-        with open(path, "rb") as content, np.load(content, allow_pickle=False) as arrays:
-            return dict(arrays)
+        yield
     except DAMAGED as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz of a run by name. Raises RunError for a damaged one."""
+    with _reading(path), open(path, "rb") as content:
+        with np.load(content, allow_pickle=False) as arrays:
+            return dict(arrays)
 
 
 def keep_scores(workdir: Path, name: str, scores: dict):
@@ -310,8 +317,7 @@ def write_bytes(path: Path, content: bytes):
 def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
     """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the path,
     for a file that is missing, damaged or no .npz, or that holds Python objects."""
-    if not path.is_file():
-        raise ConfigError(f"{flag}{path}: there is no such file")
+    demand(path.is_file(), f"{flag}{path}: there is no such file")
     try:
         with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -324,25 +330,20 @@ def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
         why = "is a single array; save it with numpy.savez"
         raise ConfigError(f"{flag}{path}: {why}") from error
     for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            why = "is no array; save it with numpy.savez"
-            raise ConfigError(f"{flag}{path}: {name}: {why}")
+        why = "is no array; save it with numpy.savez"
+        demand(isinstance(array, np.ndarray), f"{flag}{path}: {name}: {why}")
     return arrays
 
 
 def read_text(path: Path) -> str | None:
     """The text of a file, None where there is none. Raises RunError for a file that is no text."""
-    try:
+    with _reading(path):
         return path.read_text() if path.exists() else None
-    except (ValueError, OSError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def read_json(path: Path):
-    try:
+    with _reading(path):
         return json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def read_cache(path: Path, version, parse: Callable):

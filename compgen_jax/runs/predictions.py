@@ -19,10 +19,11 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.config import Config, changed
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
+from compgen_jax.settings import demand
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 
@@ -52,25 +53,25 @@ def load(path, config: Config, task: Task) -> Run:
     the task."""
     arrays, shape = directory.read_npz(Path(path)), shape_of(task)
     unknown = [name for name in arrays if name not in NAMES]
-    _require(path, "predictions" in arrays, f"lacks predictions; it holds {_list(arrays)}")
-    _require(path, not unknown, f"{_list(unknown)}: no such array; allowed: {_list(NAMES)}")
+    demand("predictions" in arrays, f"{path}: lacks predictions; it holds {_list(arrays)}")
+    demand(not unknown, f"{path}: {_list(unknown)}: no such array; allowed: {_list(NAMES)}")
     said = arrays["predictions"]
-    _require(path, said.dtype.kind in "biuf", f"predictions: {said.dtype}, not real numbers")
+    demand(said.dtype.kind in "biuf", f"{path}: predictions: {said.dtype}, not real numbers")
     wanted, given = _list(map(str, shape)), said.shape
     said = said[None] if said.ndim == len(shape) else said
     fits = said.shape[1:] == shape and len(said)
-    _require(path, fits, f"predictions {given}: must be (S, {wanted}) or ({wanted})")
+    demand(fits, f"{path}: predictions {given}: must be (S, {wanted}) or ({wanted})")
     finite = np.isfinite(said)
     if not finite.all():
         network, cell = np.argwhere(~finite)[0][:2]
         where = tasks.in_words(task.factors, tasks.points(task)[cell])
-        _require(path, False, f"predictions: NaN or infinite in network {network} at {where}")
+        demand(False, f"{path}: predictions: NaN or infinite in network {network} at {where}")
     seeds = arrays.get("seeds", np.arange(len(said)))
-    _require(path, seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu",
-             f"seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")  # fmt: skip
+    right = seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu"
+    demand(right, f"{path}: seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")
     seeds = tuple(seeds.tolist())
     once = len(set(seeds)) == len(seeds)
-    _require(path, once, "seeds: must not repeat a seed; give one network for each")
+    demand(once, f"{path}: seeds: must not repeat a seed; give one network for each")
     config, said = changed(config, {"training.seeds": seeds}), said.astype(np.float32)
     truths = np.stack([truths for _, (_, truths) in results.shown_examples(config, task, seeds)])
     score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
@@ -104,8 +105,3 @@ def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> d
 
 def _list(names) -> str:
     return ", ".join(names) or "nothing"
-
-
-def _require(path, holds, message: str):
-    if not holds:
-        raise ConfigError(f"{path}: {message}")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import settings
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config
 from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
@@ -57,16 +57,16 @@ def _made(config: Config, task: Task, is_new: bool = False) -> dict:
     made, inputs = _made_of_task(task)
     again = _made_of_task(config.task.make())[0] if is_new else made
     for name in made:
-        if not _alike(made[name], again[name]):
-            hint = "draw all that is random from the key that example is given"
-            raise ConfigError(f"{config.task.name}: its {name} differ each time; {hint}")
+        hint = "draw all that is random from the key that example is given"
+        same = _alike(made[name], again[name])
+        settings.demand(same, f"{config.task.name}: its {name} differ each time; {hint}")
     if settings.is_own(config.model):
         answers, finite = _answers(config, task, inputs)
         made[ANSWERS] = np.asarray(answers)
         for layer, finite_B in finite.items():
-            if is_new and not finite_B.any():
-                what = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
-                raise ConfigError(f"{config.model.name}: {what}, and cannot be measured")
+            usable = finite_B.any() or not is_new
+            what = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
+            settings.demand(usable, f"{config.model.name}: {what}, and cannot be measured")
     return made
 
 

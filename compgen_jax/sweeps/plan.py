@@ -9,6 +9,7 @@ import numpy as np
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.metrics import scaling
+from compgen_jax.settings import demand
 from compgen_jax.sweeps.table import Layout, SweepTrial, Table
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -51,9 +52,8 @@ def check_search(config: Config):
         ("per", "unit", per, sorted(units)),
     ):
         for name in names:
-            if name not in known:
-                hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
-                raise ConfigError(f"{of_search}.{field}: {name!r} {hint}")
+            hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
+            demand(name in known, f"{of_search}.{field}: {name!r} {hint}")
     for score in search.scores:
         if score in tasks.score_names(task) and (best := _best(task, score)) < search.target:
             raise ConfigError(

@@ -17,8 +17,8 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from compgen_jax.config import ConfigError
 from compgen_jax.runs.directory import RunError
+from compgen_jax.settings import demand
 from compgen_jax.sweeps import clusters
 
 START_SECONDS = 300  # the others may be late: queued, or typed by hand
@@ -110,15 +110,14 @@ def _leave(pause=0.0):
 
 def _check(coordinator_address, num_processes, process_id):
     """Raises ConfigError, or RunError where this process cannot be the coordinator."""
-    if None in (coordinator_address, num_processes, process_id):
-        raise ConfigError(f"{FLAGS} must be given together, or not at all")
+    all_given = None not in (coordinator_address, num_processes, process_id)
+    demand(all_given, f"{FLAGS} must be given together, or not at all")
     address = f"--coordinator_address={coordinator_address}"
     parts = re.fullmatch(r"(\[[^][\s]+\]|[^][:/\s]+):(\d{1,5})", coordinator_address)
-    if not parts or not 0 < int(parts[2]) < 2**16:
-        raise ConfigError(f"{address}: must be HOST:PORT, such as 10.0.0.1:4321")
-    if not 0 <= process_id < num_processes:
-        raise ConfigError(f"--process_id={process_id}: must be from 0 to --num_processes - 1, "
-                          f"and --num_processes is {num_processes}")  # fmt: skip
+    valid = parts and 0 < int(parts[2]) < 2**16
+    demand(valid, f"{address}: must be HOST:PORT, such as 10.0.0.1:4321")
+    hint = f"must be from 0 to --num_processes - 1, and --num_processes is {num_processes}"
+    demand(0 <= process_id < num_processes, f"--process_id={process_id}: {hint}")
     if process_id == 0 and num_processes > 1:
         try:  # where jax cannot listen, it crashes
             socket.create_server(("", int(parts[2]))).close()

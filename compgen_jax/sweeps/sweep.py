@@ -22,7 +22,7 @@ from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import directory, environment, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.progress import Bar
-from compgen_jax.settings import is_own
+from compgen_jax.settings import demand, is_own, require
 from compgen_jax.sweeps import groups, plan, processes, table
 from compgen_jax.sweeps.summary import summarize
 from compgen_jax.sweeps.table import SweepTrial, Table
@@ -100,11 +100,8 @@ def load(workdir) -> FinishedSweep:
 
 def check(config: Config, trials: list[SweepTrial]):
     """Raises ConfigError for a config that is no sweep, or whose trials cannot be trained."""
-    if not config.is_sweep:
-        raise ConfigError(
-            "config.sweep.axes=(): an empty sweep; name fields and their values, or train the one "
-            "run of this config with compgen-jax train"
-        )
+    hint = "name fields and their values, or train the one run of this config with compgen-jax"
+    require(config.is_sweep, "sweep.axes", (), f"an empty sweep; {hint} train")
     layout = plan.layout(config)
     if config.sweep.search.field:
         plan.check_search(config)
@@ -115,11 +112,9 @@ def check(config: Config, trials: list[SweepTrial]):
                 single = groups.single_run(config, trial)
         except ConfigError as error:
             raise ConfigError(f"config.sweep: {layout.describe(trial)}: {error}") from error
-        if tasks.number_names(single.task) != scores:
-            raise ConfigError(
-                f"config.sweep: {layout.describe(trial)}: has other scores than the first trial; "
-                "one sweep has one table, so give it a sweep of its own"
-            )
+        hint = "one sweep has one table, so give it a sweep of its own"
+        what = f"{layout.describe(trial)}: has other scores than the first trial; {hint}"
+        demand(tasks.number_names(single.task) == scores, f"config.sweep: {what}")
         if single.program in programs and is_own(config.task):
             again |= dict.fromkeys(names)
         programs.add(single.program)

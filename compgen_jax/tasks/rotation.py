@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, number, require, traced
+from compgen_jax.settings import ConfigError, Family, choice, demand, number, require, traced
 from compgen_jax.tasks import baselines, digits, images, regions, sampling
 from compgen_jax.tasks.task import Example, Factor, Task, numpy_of
 
@@ -92,11 +92,9 @@ class Rotation(Family):
         side, own = self.side, digits.SIDE
         hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
         require(not self.mnist_path or side == own, "task.side", side, hint)
-        if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
-            raise ConfigError(
-                f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="
-                f"{gap.low:g} and less than once round from it, {gap.low + 360:g}"
-            )
+        fits = gap.region != "gap" or gap.low < gap.high < gap.low + 360
+        hint = f"must be greater than config.task.gap.low={gap.low:g} and less than once round from"
+        demand(fits, f"config.task.gap.high={gap.high:g}: {hint} it, {gap.low + 360:g}")
 
     def make(self) -> Task:
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
@@ -372,17 +370,14 @@ def _check_support(settings: Rotation):
     shown = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}
     pairs = [f"{name}={getattr(gap, name)!r}" for name in ("region", *shown[gap.region])]
     where = f"config.task.gap: {', '.join(pairs)}"
-    if gap.region != "none" and seen_OxA.all():
-        raise ConfigError(
-            f"{where}: holds out none of config.task.angles={settings.angles} angles (to show all, "
-            "say config.task.gap.region='none')"
-        )
+    some = gap.region == "none" or not seen_OxA.all()
+    hint = "(to show all, say config.task.gap.region='none')"
+    demand(some, f"{where}: holds out none of config.task.angles={settings.angles} angles {hint}")
     for flag in ("angles", "samples"):
         count = getattr(settings, flag)
         for name, some in zip(names, seen(settings, count).any(axis=1), strict=True):
             what = f"all of config.task.{flag}={count} angles of the digit {name}"
-            if not some:
-                raise ConfigError(f"{where}: holds out {what}; must leave some")
+            demand(some, f"{where}: holds out {what}; must leave some")
     never = np.flatnonzero(~seen_OxA.any(axis=0)) * (360 / settings.angles)
     if len(names) > 1 and len(never):
         raise ConfigError(

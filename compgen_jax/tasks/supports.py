@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import ConfigError, choice, number, require
+from compgen_jax.settings import choice, demand, number, require
 from compgen_jax.tasks import regions, sampling
 from compgen_jax.tasks.task import Factor, numpy_of
 
@@ -164,19 +164,14 @@ class Support(regions.Cells):
         ]
         pairs = [f"{name}={getattr(settings, name)!r}" for name in ("region", *shown)]
         region = f"config.task.support: {', '.join(pairs)}"
-        if self.held_out.all():
-            raise ConfigError(f"{region}: holds out every cell of the {whole} grid")
-        if settings.region != "none" and not self.held_out.any():
-            raise ConfigError(
-                f"{region}: holds out no cell of the {whole} grid "
-                "(for full coverage say config.task.support.region='none')"
-            )
+        demand(not self.held_out.all(), f"{region}: holds out every cell of the {whole} grid")
+        some = settings.region == "none" or self.held_out.any()
+        hint = "(for full coverage say config.task.support.region='none')"
+        demand(some, f"{region}: holds out no cell of the {whole} grid {hint}")
         seen = (~self.held_out).sum()
-        if settings.sampling == "without_replacement" and points > seen:
-            raise ConfigError(
-                f"{source}: only {seen} cells are seen, so at most that many can be drawn without "
-                "replacement"
-            )
+        enough = settings.sampling != "without_replacement" or points <= seen
+        hint = "so at most that many can be drawn without replacement"
+        demand(enough, f"{source}: only {seen} cells are seen, {hint}")
         if not shows_every_value:
             self.check_marginals(self.points[~self.held_out], f"{region}: ")
 
@@ -188,8 +183,5 @@ class Support(regions.Cells):
         there, places = ~np.isnan(points), self.places(points)
         for k, axis in enumerate(self.axes):
             missing = sorted({*range(axis.count)} - {*places[there[:, k], k].tolist()})
-            if missing:
-                raise ConfigError(
-                    f"{where}no training point has {axis.name} in {missing}, and "
-                    "config.task.support.require_marginals=True demands every value"
-                )
+            hint = "and config.task.support.require_marginals=True demands every value"
+            demand(not missing, f"{where}no training point has {axis.name} in {missing}, {hint}")

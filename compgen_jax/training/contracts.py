@@ -10,7 +10,7 @@ import numpy as np
 from compgen_jax.config import Config
 from compgen_jax.models import model as models
 from compgen_jax.models.model import Shapes
-from compgen_jax.settings import ConfigError
+from compgen_jax.settings import demand
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Task
 from compgen_jax.training.task_group import shapes_of
@@ -28,52 +28,47 @@ def check_task(name: str, task) -> Shapes:
     """The shapes of its examples and outputs. Raises ConfigError unless models can be trained and
     scored on what the task of this name makes: a Task of named, ordered factors, whose functions
     take its points, examples and outputs, and return what they should."""
-    _require(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
+    demand(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
     names = [factor.name for factor in task.factors]
-    _require(
-        len(set(names)) == len(names), f"{name}: two factors have one name: {', '.join(names)}"
-    )
+    once = len(set(names)) == len(names)
+    demand(once, f"{name}: two factors have one name: {', '.join(names)}")
     for factor in task.factors:
         values = np.asarray(factor.values)
         ascending = values.ndim == 1 and values.size and (np.diff(values) > 0).all()
-        _require(ascending, f"{name}: factor {factor.name!r}: its values must be ascending numbers")
+        demand(ascending, f"{name}: factor {factor.name!r}: its values must be ascending numbers")
     made = tasks.example_shapes(task)[1]
     right = isinstance(made, Example) and all(map(jax.tree.leaves, made))
     hint = f"{name}: example returned {_kind(made)}, not an Example(input, target) of arrays"
-    _require(right, hint)
+    demand(right, hint)
     shapes, (point, example) = shapes_of(task), tasks.example_shapes(task)
     points = tasks.points(task)
     mask = np.asarray(task.held_out(points))
-    _require(
-        mask.shape == (len(points),) and mask.dtype == bool,
-        f"{name}: held_out returned {mask.dtype} {mask.shape} for points {points.shape}, not bool "
-        f"{(len(points),)}",
-    )
+    right = mask.shape == (len(points),) and mask.dtype == bool
+    hint = f"for points {points.shape}, not bool {(len(points),)}"
+    demand(right, f"{name}: held_out returned {mask.dtype} {mask.shape} {hint}")
     leaves = jax.tree.leaves(shapes.output)
     are_shapes = all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
     hint = "must hold arrays, or jax.ShapeDtypeStruct(shape, dtype)"
-    _require(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
+    demand(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
     dtypes = [leaf.dtype for leaf in jax.tree.leaves((example, shapes.output))]
     is_complex = any(jnp.issubdtype(dtype, jnp.complexfloating) for dtype in dtypes)
     hint = "its examples hold complex numbers; give real and imaginary parts instead"
-    _require(not is_complex, f"{name}: {hint}")
+    demand(not is_complex, f"{name}: {hint}")
     loss = jax.eval_shape(task.loss, shapes.output, example.target)
     is_scalar = isinstance(loss, jax.ShapeDtypeStruct) and loss.shape == ()
-    _require(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
+    demand(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
     prediction = jax.eval_shape(task.prediction, shapes.output)
     truth = jax.eval_shape(partial(tasks.truth, task), example.target)
-    _require(
-        _described(prediction) == _described(truth),
-        f"{name}: prediction returned {_described(prediction)}, and truth "
-        f"{_described(truth)}: they must have one shape",
-    )
+    said, true = _described(prediction), _described(truth)
+    hint = f"prediction returned {said}, and truth {true}: they must have one shape"
+    demand(said == true, f"{name}: {hint}")
     scores = jax.eval_shape(task.scores, prediction, truth, point)
     are_scalars = isinstance(scores, dict) and not any(one.shape for one in scores.values())
-    _require(are_scalars, f"{name}: scores returned {_described(scores)}, not a dict of scalars")
+    demand(are_scalars, f"{name}: scores returned {_described(scores)}, not a dict of scalars")
     for field in ("error", "accuracy"):
         score = getattr(task, field)
         known = score in scores or (field == "accuracy" and not score)
-        _require(known, f"{name}: {field}={score!r} is none of its scores: {', '.join(scores)}")
+        demand(known, f"{name}: {field}={score!r} is none of its scores: {', '.join(scores)}")
     return shapes
 
 
@@ -81,22 +76,22 @@ def _check_model(name: str, module, shapes: Shapes):
     """That the module maps an input to (output, activations), with the output that the task asks
     for."""
     right = hasattr(module, "init") and hasattr(module, "apply")
-    _require(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
+    demand(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
     variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
     has_parameters = models.size(models.trained(variables)) > 0
-    _require(has_parameters, f"{name}: its module has no parameters, so nothing can be trained")
+    demand(has_parameters, f"{name}: its module has no parameters, so nothing can be trained")
     pair = jax.tree.map(lambda s: jax.ShapeDtypeStruct((2, *s.shape), s.dtype), shapes.input)
     made = jax.eval_shape(partial(models.apply, module), variables, pair)
     right = isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], dict) and made[1]
-    _require(right, f"{name}: its module returned {_kind(made)}, not {ACTIVATIONS}")
+    demand(right, f"{name}: its module returned {_kind(made)}, not {ACTIVATIONS}")
     output, activations = made
     layers = all(isinstance(layer, jax.ShapeDtypeStruct) for layer in activations.values())
-    _require(layers, f"{name}: each of its activations must be one array")
+    demand(layers, f"{name}: each of its activations must be one array")
     empty = [layer for layer, array in activations.items() if not array.size]
-    _require(not empty, f"{name}: its activations {', '.join(empty)} are empty arrays")
+    demand(not empty, f"{name}: its activations {', '.join(empty)} are empty arrays")
     given = _described(jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), output))
     asked = _described(shapes.output)
-    _require(given == asked, f"{name}: its output is {given}, and the task asks for {asked}")
+    demand(given == asked, f"{name}: its output is {given}, and the task asks for {asked}")
 
 
 @contextlib.contextmanager
@@ -124,8 +119,3 @@ def _kind(value) -> str:
     if isinstance(value, jax.ShapeDtypeStruct):
         return "one array"
     return "an empty dict" if value == {} else f"a {type(value).__name__}"
-
-
-def _require(ok, text: str):
-    if not ok:
-        raise ConfigError(text)

@@ -1,7 +1,6 @@
 """The explorer: one page, that opens from disk and asks nothing of a network, of finished runs."""
 
 import base64
-import io
 import json
 import re
 from pathlib import Path
@@ -43,6 +42,9 @@ def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
     content = payload(runs, len(str(rows)), seeds)
     for network in content["networks"]:
         network["about"] = dict(about).get(network["name"], "")
+    text_of = lambda module: base64.b64encode((HERE / f"{module}.js").read_bytes()).decode()
+    # a module's text as an address, under which others in the page import it
+    urls = {name: f"data:text/javascript;base64,{text_of(name)}" for name in MODULES}
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((HERE / "page.html.jinja").read_text())
     page = template.render(
@@ -50,7 +52,7 @@ def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
         css=Markup((HERE / "style.css").read_text()),
         stills=[_still(run) for run in runs.values()],
         payload=_as_json(content),
-        importmap=_as_json({"imports": {name: _as_url(name) for name in MODULES}}),
+        importmap=_as_json({"imports": urls}),
         rows=_as_json(rows),
         percent=round(100 * LEVEL),
     )
@@ -80,12 +82,6 @@ def _as_json(value) -> Markup:
     return htmlsafe_json_dumps(directory.clean(value), separators=(",", ":"))
 
 
-def _as_url(module: str) -> str:
-    """A module's text as an address, under which others in the page import it."""
-    text = (HERE / f"{module}.js").read_bytes()
-    return f"data:text/javascript;base64,{base64.b64encode(text).decode()}"
-
-
 def _still(run) -> dict:
     """The picture and the sentence of a network for readers without JavaScript: the error at every
     cell, and what is asked and drawn at the held-out cell with the largest."""
@@ -112,8 +108,6 @@ def _still(run) -> dict:
         else:
             axis.plot(np.ravel(image))
         axis.set_title(name)
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    plotting.close(figure)
+    png = base64.b64encode(plotting.as_file(figure, "png", dpi=110)).decode()
     sentence = f"{run.name} at {where}. The mean {cells.error} is {' and '.join(means)}."
-    return {"png": base64.b64encode(content.getvalue()).decode(), "sentence": sentence}
+    return {"png": png, "sentence": sentence}

@@ -131,7 +131,10 @@ class _Atlas:
         self.cells = self._cells()
         self.fine = _fine(self.task, self.axes)
         self.fine_points = grids.points(self.fine) if self.fine else None
-        self._program = _program(run)
+        predict = loop.make_trainer(run.config).predict
+        of_seed = lambda points, seed: predict(*seed, points)
+        # points, (keys, params) -> what every seed says, what is true, and the scores
+        self._program = over_trials(of_seed, run.config.execution.trials_per_device)
         self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
         self.predictions, self.scores = {}, {}
         for step in self.steps:
@@ -405,13 +408,6 @@ class _Atlas:
 
 
 # --- parts -----------------------------------------------------------------------------------
-
-
-def _program(run):
-    """points, (keys, params) -> what every seed says, what is true, and the scores."""
-    predict = loop.make_trainer(run.config).predict
-    of_seed = lambda points, seed: predict(*seed, points)
-    return over_trials(of_seed, run.config.execution.trials_per_device)
 
 
 def _in_python(run) -> str:

@@ -111,9 +111,7 @@ def draw(runs):
     errors = trivial_errors(base.cells)
     for row, name in enumerate(PREDICTORS, start=len(ROWS)):
         error.plot(errors[name], -row, plotting.TRIVIAL, **PREDICTED)
-    plotting.label_mark(share, "held out (OOD)", color=plotting.OOD_COLOR)
-    plotting.label_mark(share, "seen (ID)", "s", plotting.ID_COLOR, markerfacecolor="white")
-    plotting.label_seeds(share)
+    plotting.label_regions(share, plotting.OOD_COLOR, plotting.ID_COLOR)
     for title, mark in (*plotting.FROM_CODES.values(), ("trivial predictor", plotting.TRIVIAL)):
         plotting.label_mark(share, f"{title}, OOD", mark, **PREDICTED)
     share.axvline(0.5, **plotting.DOTTED)

@@ -28,15 +28,6 @@ MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"
 BOUNDS = {ABOVE: (r"$\uparrow$", "more than"), BELOW: (r"$\downarrow$", "at most")}
 
 
-def _grid_of_axes(picture, count: int, columns: int) -> list:
-    """So many axes in rows of `columns`, on one scale."""
-    rows = -(-count // columns) or 1
-    axes = picture.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for axis in axes[count:]:
-        axis.set_axis_off()
-    return list(axes)
-
-
 @figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
 @figure("fig4c", runs=("data_scaling",), by_default=False)
 def draw_thresholds(runs):
@@ -65,7 +56,9 @@ def draw_thresholds(runs):
         elif there:
             without.append(claim.scored_place(Reading(region, where, target)))
     picture = plotting.new_figure(plotting.WIDTH, 0.6 + 2.3 * (len(known) // 2 or 1))
-    axes = _grid_of_axes(picture, len(known), 2)
+    axes = picture.subplots(len(known) // 2 or 1, 2, sharey=True, squeeze=False).ravel()
+    for axis in axes[len(known) :]:
+        axis.set_axis_off()
     for axis, letter, (reading, curves) in zip(axes, ascii_lowercase, known.items(), strict=False):
         for scheme, curve in curves.items():
             _draw_curve(axis, curve, scheme)
@@ -91,12 +84,9 @@ def draw_thresholds(runs):
         plotting.label_mark(keys, label, marker=marker, linestyle="none")
     plotting.label_mark(keys, "the paper's exponents", ":", "0.75")
     plotting.label_mark(keys, "2 N: all stripes", ":", "0.5")
-    plotting.legend_below(picture, keys, ncols=5, title=_note(without))
+    note = textwrap.fill(f"No exponent: {'; '.join(without)}", 100) if without else None
+    plotting.legend_below(picture, keys, ncols=5, title=note)
     return picture
-
-
-def _note(without: list[str]) -> str | None:
-    return textwrap.fill(f"No exponent: {'; '.join(without)}", 100) if without else None
 
 
 def _draw_curve(axis, curve, scheme: str):

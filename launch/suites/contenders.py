@@ -42,9 +42,16 @@ def compare(heading, singles, steps, rounds, peers, lowerings=(None,), side=0) -
     if len(devices) > 1:
         name = f"{count}, one at a time on each of {len(devices)} devices"
         ours.append(program(name, singles, steps, devices=devices, lowering=first))
-    theirs = []
+    # in this process and, on a CPU of several cores, in as many processes of one thread, each with
+    # its share of the trials
+    theirs, workers = [], min(cores(), count)
     for how, peer in peers.items():
-        theirs += torch_arrangements(peer, singles, steps, f"{PEER} eager, {how}")
+        name = f"{PEER} eager, {how}"
+        theirs.append(Contender(name, count, peer(singles, steps)))
+        if jax.default_backend() == "cpu" and workers > 1:
+            run = in_processes(peer, [singles[k::workers] for k in range(workers)], steps)
+            name = f"{name}, in {workers} processes of a thread"
+            theirs.append(Contender(name, count, run))
     # as direct convolutions, which "gemm" carries out one by one
     flops = mean(cost.flops_of_step(one, one.task.make(), "gemm") for one in one_of)
     side = side or (2048 if jax.default_backend() == "cpu" else 8192)  # large for this device
@@ -127,18 +134,6 @@ def in_turn(runs: Sequence[Callable]) -> Callable:
 
 
 # --- PyTorch's -------------------------------------------------------------------------------
-
-
-def torch_arrangements(peer: Callable, singles, steps: int, name: str) -> list[Contender]:
-    """PyTorch in this process and, on a CPU of several cores, in as many processes of one thread,
-    each with its share of the trials."""
-    count = min(cores(), len(singles))
-    arranged = [Contender(name, len(singles), peer(singles, steps))]
-    if jax.default_backend() == "cpu" and count > 1:
-        run = in_processes(peer, [singles[k::count] for k in range(count)], steps)
-        name = f"{name}, in {count} processes of a thread"
-        arranged.append(Contender(name, len(singles), run))
-    return arranged
 
 
 def torch_device() -> str:
