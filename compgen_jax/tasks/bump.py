@@ -18,7 +18,7 @@ from compgen_jax.settings import Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Support, SupportConfig
-from compgen_jax.tasks.task import Example, Factor, Task
+from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class StripesConfig:
     There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
     `shuffled` by the seed. `task.code.missing` says how the missing factor is coded. With
     `shuffled_codes` each stripe comes with the code of another: the seed permutes all 2N codes. All
-    leave a square blank if there is a `hole`, its first and its last pixel along x and y.
+    leave a square blank if there is a `hole`, its first and its last pixel along x and y; or its
+    pixels are 'left_out' of the loss (NaN), so that stripes say nothing of them.
     """
 
     removed = {"amplitude": 1.0}
@@ -62,6 +63,7 @@ class StripesConfig:
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
     shuffled_codes: bool = False
     hole: tuple = ()
+    hole_is: str = choice("blank", "blank", "left_out")
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class Bump(Family):
             factors=cells.factors,
             held_out=cells.is_held_out,
             example=lambda key, point: example(point, self),
+            loss=loss if self.stripes.hole_is == "left_out" else mean_squared_error,
             dataset=lambda key: sampling.table(training_points(key, self)),
             examples=n_stripes(self) + points,
             prediction=partial(flip, settings=self.image),
@@ -210,6 +213,12 @@ def example(point, settings: Bump) -> Example:
     return Example(code, flip(signal, settings.image))
 
 
+def loss(output, target):
+    """The mean squared error, of which pixels whose target is NaN are left out."""
+    missing = jnp.isnan(target)
+    return mean_squared_error(jnp.where(missing, 0, output), jnp.where(missing, 0, target))
+
+
 def second_place(point, grid: int):
     """(2,): the pixel of the second bump where the first one's cell is measured. It is drawn for
     every cell apart, uniformly over the grid, and is the same for all seeds of training."""
@@ -227,7 +236,8 @@ def _object(point, settings: Bump) -> tuple:
         (first, last), pixels = settings.stripes.hole, jnp.arange(settings.grid)
         within = (first <= pixels) & (pixels <= last)
         alone = is_missing(x)[0] | is_missing(y)[0]
-        signal = jnp.where(alone & within[:, None] & within[None], 0.0, signal)
+        inside = 0.0 if settings.stripes.hole_is == "blank" else jnp.nan
+        signal = jnp.where(alone & within[:, None] & within[None], inside, signal)
     coordinates = [(x, settings.grid), (y, settings.grid)]
     if size:
         axis = support(settings).axes[2]

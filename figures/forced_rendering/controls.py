@@ -223,6 +223,8 @@ STRIPES = {
     "bump_cnn_stripes": "Stripes",
     "bump_cnn_stripes_hole_corner": "Stripes, blank in a corner",
     "bump_cnn_stripes_hole_middle": "Stripes, blank in the middle",
+    "bump_cnn_stripes_left_out_middle": "The middle left out of the loss",
+    "pixels_own_stripes_left_out_middle": "The same, per pixel, own weights",
 }
 SETS_OF_WEIGHTS = {
     "pixels_shared_bump": "All pixels share one set of weights",
@@ -244,26 +246,35 @@ def draw_apart(runs):
 
 @figure("hole", runs=tuple(STRIPES), scale="quick", by_default=False)
 def draw_hole(runs):
-    """Stripes help where they draw. The share of usual decoders that render each position, the
-    square (red) being held out. They are shown bumps and (b to d) as many stripes, images of x or
-    of y alone, of which those of c and d leave the 6 x 6 pixels in the dashed frame blank
-    (K5.hole). In d these are the pixels that no shown bump covers."""
+    """Where stripes help. The share of networks that render each position, the square (red) being
+    held out. They are shown bumps and (b to f) as many stripes, images of x or of y alone. (c, d)
+    Stripes are blank in the dashed frame, 6 x 6 pixels (K5.hole); in d these are the pixels that no
+    shown bump covers. (e, f) They say nothing of these pixels, which are left out of the loss
+    (K11.left_out). (a to e) Usual decoders; (f) networks that compute each pixel by itself, with
+    weights of its own."""
     return _shares(runs, STRIPES)
 
 
 def _shares(runs, panels: dict):
-    """The share of networks that render each position, of four runs."""
-    picture = plotting.new_figure(plotting.WIDTH, 2.9)
+    """The share of networks that render each position, of four runs, or of six in two rows."""
+    columns, rows = (4, 1) if len(panels) == 4 else (3, 2)
+    picture = plotting.new_figure(plotting.WIDTH, 0.8 + 2.1 * rows)
     for place, (name, words) in enumerate(panels.items()):
-        run, axis = runs[name], plotting.axis_at(picture, 0.5 + 1.57 * place, 1.0, 1.3, 1.3)
+        left, bottom = (
+            0.5 + 6.28 / columns * (place % columns),
+            2.1 * (rows - place // columns) - 1.1,
+        )
+        run, axis = runs[name], plotting.axis_at(picture, left, bottom, 1.3, 1.3)
         image = plotting.show_share(axis, run.cells, "rendered")
         if frame := run.config.task.stripes.hole or getattr(run.config.model, "apart", ()):
             (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
-        if place:
+        if place % columns:
             axis.set(ylabel="", yticks=[])
-        plotting.panel(axis, "abcd"[place], words, wrap=21)
+        if place < len(panels) - columns:
+            axis.set(xlabel="", xticks=[])
+        plotting.panel(axis, "abcdef"[place], words, wrap=21)
     bar, label = plotting.axis_at(picture, 2.2, 0.42, 2.4, 0.09), "share of networks that render it"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=label)
     return picture

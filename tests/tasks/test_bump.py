@@ -46,6 +46,20 @@ def test_stripes_and_no_bumps_leave_a_hole_blank():
         np.testing.assert_array_equal(bump.example(point, holes).target, expected)
 
 
+def test_stripes_say_nothing_of_a_hole_that_is_left_out():
+    task = Bump(grid=N, stripes=StripesConfig(copies=1, hole=(2, 4), hole_is="left_out")).make()
+    whole = Bump(grid=N, stripes=StripesConfig(copies=1)).make()
+    key, drawn = jax.random.key(0), jax.random.normal(jax.random.key(1), (N, N))
+    for point in np.float32([(3, np.nan), (np.nan, 2), (3, 3)]):
+        difference = np.array(drawn - whole.example(key, point).target)
+        if np.isnan(point).any():
+            difference[2:5, 2:5] = 0
+        target = task.example(key, point).target
+        value, gradient = jax.value_and_grad(task.loss)(drawn, target)
+        np.testing.assert_allclose(value, np.mean(difference**2), rtol=1e-6)
+        np.testing.assert_allclose(gradient, 2 * difference / N**2, rtol=1e-6)
+
+
 def test_a_plus_is_the_sum_of_two_stripes():
     expected = by_hand(5.0, None, 1.2, 0.5) + by_hand(None, 2.0, 1.2, 0.5)
     found = bump.plus(5.0, 2.0, N, ImageConfig(sigma=1.2, amplitude=0.5))

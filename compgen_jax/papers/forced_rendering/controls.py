@@ -398,6 +398,21 @@ def stripes_help_where_they_draw(corner, middle):
 
 
 @claim(
+    "K11.left_out",
+    figure="hole",
+    cases=[
+        {"case": "usual decoder", "network": "bump_cnn"},
+        {"case": "per pixel", "network": "pixels_own"},
+    ],
+    runs={place: f"{{network}}_stripes_left_out_{place}" for place in ("corner", "middle")},
+)
+def stripes_help_where_they_are_heard(case, network, corner, middle):
+    """{case}: bumps on pixels that no shown bump covers are not rendered if added stripes say
+    nothing of these pixels, and are if they say nothing of as many in a corner."""
+    yield from uncovered_pixels_learn_from_others.function(corner, middle)
+
+
+@claim(
     "K11.parts",
     figure="overview",
     cases=BUMP,

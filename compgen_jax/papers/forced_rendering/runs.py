@@ -564,9 +564,12 @@ for place, quick, paper in (("middle", (5, 10), (8, 20)), ("corner", (0, 5), (0,
         quick={"model.apart": quick, "training.seeds": tuple(range(8, 20))},
         paper={"model.apart": paper},
     )
-    RUNS[f"bump_cnn_stripes_hole_{place}"] = Preset(
-        RUNS["bump_cnn_stripes"], {"task.stripes.hole": quick}, **QUICK
-    )
+    hole = {"task.stripes.hole": quick}
+    RUNS[f"bump_cnn_stripes_hole_{place}"] = Preset(RUNS["bump_cnn_stripes"], hole, **QUICK)
+    for network in ("bump_cnn", "pixels_own"):
+        RUNS[f"{network}_stripes_left_out_{place}"] = Preset(
+            RUNS[f"{network}_stripes"], hole | {"task.stripes.hole_is": "left_out"}, **QUICK
+        )
 RUNS |= {
     # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
     "ramp_cnn_50_epochs": Preset(
@@ -730,4 +733,5 @@ CONFIRMED = fresh(
     *("donut_stripes", "donut_stripes_shuffled", "two_objects"),
     *(f"ladder_{rung}_donut" for rung in RUNGS),
     *("pixels_own_bump", "pixels_shared_bump"),
+    *(name for name in RUNS if "left_out" in name),
 )
