@@ -407,8 +407,8 @@ def stripes_help_where_they_draw(corner, middle):
     runs={place: f"{{network}}_stripes_left_out_{place}" for place in ("corner", "middle")},
 )
 def stripes_help_where_they_are_heard(case, network, corner, middle):
-    """{case}: bumps on pixels that no shown bump covers are not rendered if added stripes say
-    nothing of these pixels, and are if they say nothing of as many in a corner."""
+    """Bumps on pixels that no shown bump covers are not rendered if added stripes say nothing of
+    these pixels, and are if they say nothing of as many in a corner."""
     yield from uncovered_pixels_learn_from_others.function(corner, middle)
 
 
@@ -438,6 +438,7 @@ CLAIMS = (
     stripes_beat_predictors,
     added_stripes_compose,
     stripes_help_where_they_draw,
+    stripes_help_where_they_are_heard,
     shuffled_stripes_fail,
     shared_weights_compose,
     doubled_images_do_not,
