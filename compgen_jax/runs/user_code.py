@@ -64,7 +64,7 @@ def _made(config: Config, task: Task, is_new: bool = False) -> dict:
         answers, finite = _answers(config, task, inputs)
         made[ANSWERS] = np.asarray(answers)
         for layer, finite_B in finite.items():
-            usable = finite_B.any() or not is_new
+            usable = not is_new or finite_B.any()
             what = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
             settings.demand(usable, f"{config.model.name}: {what}, and cannot be measured")
     return made

@@ -260,19 +260,17 @@ def _shares(runs, panels: dict):
     columns, rows = (4, 1) if len(panels) == 4 else (3, 2)
     picture = plotting.new_figure(plotting.WIDTH, 0.8 + 2.1 * rows)
     for place, (name, words) in enumerate(panels.items()):
-        left, bottom = (
-            0.5 + 6.28 / columns * (place % columns),
-            2.1 * (rows - place // columns) - 1.1,
-        )
+        row, column = divmod(place, columns)
+        left, bottom = 0.5 + 6.28 / columns * column, 2.1 * (rows - row) - 1.1
         run, axis = runs[name], plotting.axis_at(picture, left, bottom, 1.3, 1.3)
         image = plotting.show_share(axis, run.cells, "rendered")
         if frame := run.config.task.stripes.hole or getattr(run.config.model, "apart", ()):
             (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
-        if place % columns:
+        if column:
             axis.set(ylabel="", yticks=[])
-        if place < len(panels) - columns:
+        if row < rows - 1:
             axis.set(xlabel="", xticks=[])
         plotting.panel(axis, "abcdef"[place], words, wrap=21)
     bar, label = plotting.axis_at(picture, 2.2, 0.42, 2.4, 0.09), "share of networks that render it"

@@ -460,6 +460,8 @@ def _ends(name: str, known: dict, first: str = "own", last: str = "shared"):
     return {first: rungs[0], last: rungs[-1]}
 
 
+_places = partial(_ends, first="middle", last="corner")
+
 OF_LADDERS = tuple(
     Matrix(
         f"N = {grid}, {where}, ladders",
@@ -486,9 +488,9 @@ OF_LADDERS = tuple(
             "K11": _ends,
             "K11.doubling": _ends,
             "K11.besides": _ends,
-            "K11.apart": partial(_ends, first="middle", last="corner"),
-            "K5.hole": partial(_ends, first="middle", last="corner"),
-            "K11.left_out": partial(_ends, first="middle", last="corner"),
+            "K11.apart": _places,
+            "K5.hole": _places,
+            "K11.left_out": _places,
             "K11.upsampled": _ends,
             "K11.lacks": partial(_ends, first="lacking", last="net"),
             "K11.wide": lambda *known: {"own": _ends(*known)["own"]},
