@@ -121,7 +121,7 @@ def draw_codes_and_supports(runs):
 def draw_same_examples(runs):
     """From the same 12,000 examples, students gain more on held-out sets than kernel regression if
     they saw enough sets, which link all modules (S1a). Red: means over students, 95% intervals, and
-    the seeds as dots; diamonds: kernel regression. Dotted at .5: the criterion."""
+    the seeds as dots; diamonds: kernel regression. Dotted: half of the error."""
     gain = lambda run: score(run, "ood.gain")
     of_kernel = lambda run: score(run, "ood.interpolator_gain")
     ranked = sorted(runs.values(), key=lambda run: gain(run).mean())
@@ -136,10 +136,10 @@ def draw_same_examples(runs):
         range(len(ranked)), [f"{sets_seen(run.config)} sets, {how}" for run, how in pairs]
     )
     more = [mean_with_interval(gain(run) - of_kernel(run))["ci95"][0] > 0 for run in ranked]
-    axis.set_title(f"Networks gain more with {sum(more)} of {len(more)} choices of sets")
+    axis.set_title(f"Networks gain more than interpolation with {sum(more)} of {len(more)} choices")
     axis.set(xlabel="gain on held-out sets", xlim=(-1.05, 1.05))
     axis.axvline(0, **plotting.FAINT)
-    axis.axvline(COMPOSED, **plotting.DOTTED, label="criterion, .5")
+    axis.axvline(COMPOSED, **plotting.DOTTED, label="half of the error")
     plotting.label_mark(axis, "network", color=plotting.OOD_COLOR)
     plotting.label_mark(axis, "interpolation", "D", plotting.GREY, markersize=4)
     plotting.label_seeds(axis)
