@@ -38,7 +38,7 @@ DRAWN = {  # decoders whose drawings stand below one another
     "pixels_own_bump": "per pixel,\nown weights",
     "pixels_shared_bump": "per pixel,\nshared weights",
 }
-POINTS = (0.45, 1.0), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
+POINTS = (0.2, 0.75), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
@@ -47,14 +47,18 @@ def draw_drawings(runs):
     the outline has all), what interpolation makes of the codes and images that the first decoder
     saw, and what four decoders draw, at the end of training by the seed whose share rendered is the
     median. Below an image the factor by which it is scaled, and whether it is rendered. Right: the
-    share of all held-out cells rendered, mean over seeds, in the median of the last five
-    evaluations."""
+    share rendered of the rim, the outermost ring of held-out cells, and of those inside; mean over
+    seeds, in the median of the last five evaluations."""
     first = runs["bump_cnn"]
     rows = {"asked": (first.cells, None)}
     rows |= {"interpolation": (first.interpolator, first.late.interpolator)}
     rows |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
     picture = plotting.new_figure(plotting.WIDTH, len(rows) * (DRAWING + 0.2) + 0.15)
     indices = plotting.held_out_cells(first.cells, POINTS)
+    held_out, factors = first.cells.held_out, first.cells.factors
+    region = factors[held_out]
+    at_rim = ((factors == region.min(axis=0)) | (factors == region.max(axis=0))).any(axis=1)
+    parts = {"of the rim": held_out & at_rim, "inside": held_out & ~at_rim}
     for row, (name, (cells, late)) in enumerate(rows.items()):
         bottom = (len(rows) - 1 - row) * (DRAWING + 0.2) + 0.25
         axes = plotting.row_at(picture, 1.3, bottom, DRAWING, len(POINTS), GAP)
@@ -68,7 +72,11 @@ def draw_drawings(runs):
         if late:
             for axis, right in zip(axes, cells.scores["rendered"][seed, indices], strict=True):
                 axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
-            words = f"{plotting.percent(plotting.ood_share(late))} of\nthe square"
+            shares = {
+                part: median_over_checkpoints(mean_score(late, "rendered", cells_B)).mean()
+                for part, cells_B in parts.items()
+            }
+            words = "\n".join(f"{share:.0%} {part}" for part, share in shares.items())
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 

@@ -20,6 +20,7 @@ DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
 KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
 HELD_OUT = ("random", "element", "middle", "range", "extrapolation")
 SHARES = {f"sprites_{kind}{of}": words for of in HELD_OUT for kind, words in KINDS.items()}
+SHARP = {"linestyle": "--", "linewidth": 0.8}
 SHOWN = {  # where a shape is shown in the upper half: in words, and a colour
     "": ("none", plotting.VIOLET),
     "_beside": ("7 and 8", plotting.GOLD),
@@ -151,8 +152,8 @@ def draw_columns(finished):
     12: what is asked, what the median network draws that was shown none there, and what one draws
     that was shown those of columns 8 and 11, in the others. (b) The share rendered of every column,
     if squares are shown nowhere in the right half, in two columns side by side, or in two that lie
-    apart; (c) the same of hearts and rows. Means with 95% intervals, and seeds; open squares,
-    above: columns that are shown."""
+    apart; (c) the same of hearts and rows. Means with 95% intervals, and seeds; dashed: those
+    with a squared correlation of .94; open squares, above: columns that are shown."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.1)
     rows = {"8 and 11\nshown": "_apart", "none\nshown": "", "asked": ""}
     for row, (words, where) in enumerate(rows.items()):
@@ -175,9 +176,12 @@ def draw_columns(finished):
             cells, held_out = finished[f"sprites_{shape}s{where}"].cells, runs.NOWHERE[where]
             of_line = np.round(11 * cells.factors[:, 3 + place])
             masks = [cells.held_out & (of_line == each) for each in held_out]
-            shares = [cells.scores["rendered"][:, mask].mean(axis=1) for mask in masks]
+            rendered = cells.scores["rendered"]
+            shares = [rendered[:, mask].mean(axis=1) for mask in masks]
+            sharp = rendered * (cells.scores["image_r2"] >= claims.SHAPE)
             lines = np.array(held_out) + 1
             axis.plot(lines, np.mean(shares, axis=1), color=color, linewidth=0.8)
+            axis.plot(lines, [sharp[:, mask].mean() for mask in masks], color=color, **SHARP)
             plotting.show_numbers(
                 axis, lines, shares, color, label, plotting.mean_share, dots=color
             )
@@ -187,9 +191,10 @@ def draw_columns(finished):
         axis.set(xlabel=line, ylabel="share rendered", ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
         plotting.panel(axis, "bc"[place], f"{shape.capitalize()}s by {line}")
     plotting.label_mark(axis, "shown", "s", markerfacecolor="white")
+    axis.plot([], [], color=plotting.GREY, label="rendered sharply", **SHARP)
     handles = axis.get_legend_handles_labels()
     title = "columns (b) or rows (c) of 7 to 12 in which the shape is shown"
-    drawn.legend(*handles, loc="lower center", ncols=4, title=title, **plotting.LEGEND)
+    drawn.legend(*handles, loc="lower center", ncols=5, title=title, **plotting.LEGEND)
     return drawn
 
 
