@@ -255,7 +255,8 @@ def draw_apart(runs):
 @figure("hole", runs=tuple(STRIPES), scale="quick", by_default=False)
 def draw_hole(runs):
     """Where stripes help. The share of networks that render each position, the square (red) being
-    held out. They are shown bumps and (b to f) as many stripes, images of x or of y alone. (c, d)
+    held out. They are shown bumps and (b to f) as many stripes, images of x or of y alone, of which
+    one stands beside the map, hatched where it says nothing. (c, d)
     Stripes are blank in the dashed frame, 6 x 6 pixels (K5.hole); in d these are the pixels that no
     shown bump covers. (e, f) They say nothing of these pixels, which are left out of the loss
     (K11.left_out). (a to e) Usual decoders; (f) networks that compute each pixel by itself, with
@@ -276,6 +277,8 @@ def _shares(runs, panels: dict):
             (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
+        if run.config.task.stripes.copies:
+            _show_stripe(plotting.axis_at(picture, left + 1.38, bottom + 0.4, 0.5, 0.5), run)
         if column:
             axis.set(ylabel="", yticks=[])
         if row < rows - 1:
@@ -284,6 +287,19 @@ def _shares(runs, panels: dict):
     bar, label = plotting.axis_at(picture, 2.2, 0.42, 2.4, 0.09), "share of networks that render it"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=label)
     return picture
+
+
+def _show_stripe(axis, run):
+    """A stripe as training shows it, hatched where it says nothing."""
+    task = run.config.task
+    low, high = task.stripes.hole or (task.grid // 2,) * 2
+    stripe = np.array(bump.bump((low + high) // 2, None, task.grid, task.image))
+    if task.stripes.hole:
+        blank = task.stripes.hole_is == "blank"
+        stripe[low : high + 1, low : high + 1] = 0 if blank else np.nan
+    plotting.show_signal(axis, stripe, task.image.amplitude)
+    axis.patch.set(hatch="xxxx", edgecolor="0.6")
+    axis.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
 
 
 @figure("two_objects", runs=("two_objects",), by_default=False)
