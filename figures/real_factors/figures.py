@@ -20,7 +20,7 @@ DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
 KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
 HELD_OUT = ("random", "element", "middle", "range", "extrapolation")
 SHARES = {f"sprites_{kind}{of}": words for of in HELD_OUT for kind, words in KINDS.items()}
-SHARP = {"linestyle": "--", "linewidth": 0.8}
+SHARP = {"linestyle": "--", "linewidth": 0.8, "marker": "x", "markersize": 3}
 SHOWN = {  # where a shape is shown in the upper half: in words, and a colour
     "": ("none", plotting.VIOLET),
     "_beside": ("7 and 8", plotting.GOLD),
