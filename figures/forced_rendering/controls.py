@@ -55,10 +55,8 @@ def draw_drawings(runs):
     rows |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
     picture = plotting.new_figure(plotting.WIDTH, len(rows) * (DRAWING + 0.2) + 0.15)
     indices = plotting.held_out_cells(first.cells, POINTS)
-    held_out, factors = first.cells.held_out, first.cells.factors
-    region = factors[held_out]
-    at_rim = ((factors == region.min(axis=0)) | (factors == region.max(axis=0))).any(axis=1)
-    parts = {"of the rim": held_out & at_rim, "inside": held_out & ~at_rim}
+    share = lambda of, at: median_over_checkpoints(mean_score(of, "rendered", at)).mean()
+    parts = {"of the rim": first.cells.distance == 1, "inside": first.cells.distance > 1}
     for row, (name, (cells, late)) in enumerate(rows.items()):
         bottom = (len(rows) - 1 - row) * (DRAWING + 0.2) + 0.25
         axes = plotting.row_at(picture, 1.3, bottom, DRAWING, len(POINTS), GAP)
@@ -72,11 +70,7 @@ def draw_drawings(runs):
         if late:
             for axis, right in zip(axes, cells.scores["rendered"][seed, indices], strict=True):
                 axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
-            shares = {
-                part: median_over_checkpoints(mean_score(late, "rendered", cells_B)).mean()
-                for part, cells_B in parts.items()
-            }
-            words = "\n".join(f"{share:.0%} {part}" for part, share in shares.items())
+            words = "\n".join(f"{share(late, at):.0%} {part}" for part, at in parts.items())
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 
@@ -256,11 +250,11 @@ def draw_apart(runs):
 def draw_hole(runs):
     """Where stripes help. The share of networks that render each position, the square (red) being
     held out. They are shown bumps and (b to f) as many stripes, images of x or of y alone, of which
-    one stands beside the map, hatched where it says nothing. (c, d)
-    Stripes are blank in the dashed frame, 6 x 6 pixels (K5.hole); in d these are the pixels that no
-    shown bump covers. (e, f) They say nothing of these pixels, which are left out of the loss
-    (K11.left_out). (a to e) Usual decoders; (f) networks that compute each pixel by itself, with
-    weights of its own."""
+    one stands beside the map, hatched where it says nothing. (c, d) Stripes are blank in the dashed
+    frame, 6 x 6 pixels (K5.hole); in d these are the pixels that no shown bump covers. (e, f) They
+    say nothing of these pixels, which are left out of the loss (K11.left_out). (a to e)
+    Convolutional decoders; (f) networks that compute each pixel by itself, with weights of its
+    own."""
     return _shares(runs, STRIPES)
 
 
@@ -292,12 +286,9 @@ def _shares(runs, panels: dict):
 def _show_stripe(axis, run):
     """A stripe as training shows it, hatched where it says nothing."""
     task = run.config.task
-    low, high = task.stripes.hole or (task.grid // 2,) * 2
-    stripe = np.array(bump.bump((low + high) // 2, None, task.grid, task.image))
-    if task.stripes.hole:
-        blank = task.stripes.hole_is == "blank"
-        stripe[low : high + 1, low : high + 1] = 0 if blank else np.nan
-    plotting.show_signal(axis, stripe, task.image.amplitude)
+    x = sum(task.stripes.hole or (task.grid,)) // 2
+    image = bump.example(np.array([x, np.nan], np.float32), task).target
+    plotting.show_signal(axis, bump.flip(image, task.image), task.image.amplitude)
     axis.patch.set(hatch="xxxx", edgecolor="0.6")
     axis.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
 
