@@ -9,7 +9,6 @@ minutes and is computed only with --criteria. With --check nothing is written: a
 is named, and the command fails.
 """
 
-import functools
 import inspect
 import re
 import sys
@@ -20,7 +19,7 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import claims, cli
-from compgen_jax.claims import BASE, CONTRADICTED, FRESH, INCONCLUSIVE, REPRODUCED
+from compgen_jax.claims import BASE
 from compgen_jax.config import changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import Paper
@@ -30,7 +29,7 @@ from compgen_jax.runs import directory
 from compgen_jax.tasks import holdouts
 from compgen_jax.training import loop
 
-from . import committed, criteria, fields
+from . import committed, criteria, fields, panels, quoted
 from .explorer import page as explorer
 from .league import page as league
 from .papers import FIGURES, PAPERS, TABLES
@@ -39,7 +38,6 @@ from .tables import table
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
 CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
-SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
 AGAIN = {"yes": " again", "no": " once"}  # after a verdict that was asked at fresh seeds
 SIZES = {"quick": "quick", "paper": "papers' size"}
 PLAIN = {
@@ -88,7 +86,12 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         )
         for scale in SCALES
     }
-    made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets()}
+    by_key = quoted.by_key(rows)
+    made |= {
+        DOCS / "findings/gallery.md": gallery(),
+        DOCS / "findings/papers.md": panels.page(by_key, committed.runs("paper")),
+        DOCS / "reference/presets.md": presets(),
+    }
     path = DOCS / "results/quick/explorer.html"
     made[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
     known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
@@ -117,9 +120,17 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
-    for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
-        made[path] = filled(made.get(path) or path.read_text(), rows)
+    for path in sorted((DOCS / "findings").glob("*.md")):
+        made[path] = filled(made.get(path) or path.read_text(), by_key)
+    readme = ROOT / "README.md"
+    made[readme] = with_panels(readme.read_text(), panels.readme_table(by_key))
     return made
+
+
+def with_panels(readme: str, lines: list[str]) -> str:
+    """README with these lines for its table of the papers' panels."""
+    head = re.escape(lines[0])
+    return re.sub(rf"^{head}\n(?:\|.*\n)*", lambda _: "\n".join(lines) + "\n", readme, flags=re.M)
 
 
 # --- verdicts ----------------------------------------------------------------------------------
@@ -132,9 +143,9 @@ def counts(rows: dict[str, list[dict]]) -> list[str]:
         for scale, of_scale in rows.items():
             verdicts = [row["verdict"] for row in of_paper(paper, of_scale)]
             if verdicts:
-                numbers = (str(verdicts.count(verdict)) for verdict in SYMBOLS)
+                numbers = (str(verdicts.count(verdict)) for verdict in quoted.SYMBOLS)
                 lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
-    return table(("", *SYMBOLS), lines)
+    return table(("", *quoted.SYMBOLS), lines)
 
 
 def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
@@ -167,7 +178,7 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
     for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
         came = [
             "; ".join(
-                f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
+                f"{plain(row['case'])} {quoted.SYMBOLS[row['verdict']]}".strip()
                 + AGAIN.get(row.get("confirmed"), "")
                 for row in rows[scale]
                 if row["claim"] == claim.name and row["setting"] == BASE
@@ -218,7 +229,7 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
 def _cell(row: dict) -> str:
     """The first number, the verdict, the reason and the settings."""
     first, settings = next(iter(row["conditions"].values())), row.get("settings")
-    parts = [f"{text.with_interval(first)} **{SYMBOLS[row['verdict']]}**", row["reason"]]
+    parts = [f"{text.with_interval(first)} **{quoted.SYMBOLS[row['verdict']]}**", row["reason"]]
     if settings and settings["trained"]:
         differ = f" (not {claims.first_of(settings['differ'])})" if settings["differ"] else ""
         parts.append(f"{claims.share(row)} settings agree{differ}")
@@ -272,64 +283,36 @@ def known_answers(paper: Paper) -> list[str]:
 
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
-    r"(<!-- \[(?:(confirmed)|(quick|paper|fresh) ([\w.]+)/([^;=\]]*)"
-    r"(?:; (.+?); (\S+)| = (\w+)\.))\] -->).*?<!-- \] -->"
+    r"(<!-- \[(?:(confirmed)|((?:quick|paper|fresh) [\w.]+/[^;=\]]*)"
+    r"(?:(; .+?); (\S+)| = (\w+)\.))\] -->).*?<!-- \] -->"
 )
 
 
-def filled(page: str, rows: dict[str, list[dict]]) -> str:
-    """A page whose marks have the numbers and verdicts that they name, from claims.json.
+def filled(page: str, rows: dict[tuple, dict]) -> str:
+    """A page whose marks have the numbers and verdicts that they name (`quoted`).
 
-    `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
-    brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
-    interval, '%.' without it, '2', '2.' and '2±' in so many decimals with it, without it, and with
-    half of its width, 'of' as a count of seeds; with `fresh` for `quick` it is that of fresh seeds.
-    `[quick C1/bump = reproduced.]` is the verdict that its sentence was written for; nothing is
-    printed. `[confirmed]` is how many verdicts were confirmed of those asked. Raises ValueError
-    where a verdict is another.
+    `[quick C1/bump; NUMBER; %]` is a number and how it is printed. `[quick C1/bump = reproduced.]`
+    is the verdict that its sentence was written for; nothing is printed. `[confirmed]` is how many
+    verdicts were confirmed of those asked. Raises ValueError where a verdict is another.
+
+    Args: rows: those of `quoted.by_key`.
     """
-    by_mark = {
-        ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
-        for scale, of_scale in rows.items()
-        for row in of_scale
-        if row["setting"] in (BASE, FRESH)
-    }
-    asked = [row["confirmed"] for row in by_mark.values() if row.get("confirmed")]
-    of_runs = functools.cache(committed.runs)
+    asked = [row["confirmed"] for row in rows.values() if row.get("confirmed")]
 
     def fill(match) -> str:
-        mark, count, scale, claim, case, number, how, verdict = match.groups()
+        mark, count, of, number, how, verdict = match.groups()
         if count:
             return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
-        if claim == "run":
-            mean = of_runs(scale)[case].summary["mean"]
-            return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
-        row = by_mark.get((scale, claim, case))
-        if row is None or (verdict and row["verdict"] != verdict):
+        if number:
+            return f"{mark}{quoted.shown(f'{of}{number}; {how}', rows)}<!-- ] -->"
+        row = rows.get(quoted.parts(of)[0])
+        if row is None or row["verdict"] != verdict:
             raise ValueError(
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
-        if verdict:
-            return f"{mark}<!-- ] -->"
-        numbers = row["notes"] | row["conditions"]
-        names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
-        if not names:
-            raise ValueError(f"{mark}: {claim} has no number {number!r}")
-        return f"{mark}{_formatted(numbers[min(names, key=len)], how)}<!-- ] -->"
+        return f"{mark}<!-- ] -->"
 
     return MARK.sub(fill, page)
-
-
-def _formatted(number: dict, how: str) -> str:
-    if how == "of":
-        return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
-    digits = how.rstrip(".±")
-    percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
-    shown = percent if digits == "%" else f"{{:.{digits}f}}".format
-    low, high = number["ci95"]
-    value, half = map(shown, (number["value"], (high - low) / 2))
-    interval = {"": f" [{shown(low)}, {shown(high)}]", ".": "", "±": f" ± {half}"}
-    return f"{value}{'%' * (digits == '%')}{interval[how.removeprefix(digits)]}"
 
 
 # --- results, presets, gallery -----------------------------------------------------------------

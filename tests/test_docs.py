@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from absl import flags
 from absl.testing import flagsaver
+from markdown_it import MarkdownIt
 
 from compgen_jax import cli
 from launch import compgen, example
@@ -44,6 +45,14 @@ def test_links_lead_somewhere(page):
             there = page.parent / path if path else page
             assert there.exists(), f"{page}: {target}"
             assert not anchor or anchor in anchors(there), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_asterisk_is_markup(page):
+    """CommonMark leaves one that cannot open or close emphasis as it is."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text())
+    words = [part for token in tokens for part in token.children or () if part.type == "text"]
+    assert not [part.content for part in words if "*" in part.content]
 
 
 def test_the_site_has_every_page_in_its_navigation():

@@ -25,7 +25,7 @@ TRAINED = {
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
     **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn")
-       for name in ("controls", "ladder", "drawings", "readers")},
+       for name in ("controls", "ladder", "drawings", "readers", "strip")},
     "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
     "hole": dict.fromkeys(FIGURES["hole"].runs, "bump_cnn_stripes_hole_middle"),
     **{name: dict.fromkeys(FIGURES[name].runs)

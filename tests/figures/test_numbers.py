@@ -45,6 +45,13 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     assert [x for x, _ in marks(share)] == pytest.approx([1, 1, *[EDGE] * (len(others) - 1)])
 
 
+def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
+    names = FIGURES["strip"].runs
+    runs = dict(zip(names, (stand_ins.mapped(one, "plus") for one in ("plus", "edge", "bump"))))
+    below = [axis.get_xlabel() for axis in drawn(FIGURES["strip"].draw, runs).axes]
+    assert below[1:] == [f"{share:.0%} of the block right" for share in (1, EDGE, 1)]
+
+
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
     run = copy.copy(stand_ins.trained("two_objects", workdir))
     random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8

@@ -1,10 +1,13 @@
 """The generated parts of the documentation, from rows that are written here."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from compgen_jax.claims import above, claim
 from compgen_jax.papers.paper import Paper
-from figures import pages
+from figures import pages, panels, quoted
+from figures.figure import FIGURES
 
 SETTINGS = {"agree": 14, "trained": 16, "untrained": 2, "differ": ["depth 6", "N = 20", "N = 12"]}
 
@@ -80,6 +83,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "quick": [row(settings=SETTINGS, confirmed="no"), fresh],
         "paper": [row(verdict="inconclusive")],
     }
+    rows = quoted.by_key(rows)
     fill = lambda mark: pages.filled(f"a <!-- [{mark}] -->old<!-- ] --> b", rows)
     number = "quick C10/bump; share rendered OOD"
     for mark, words in {
@@ -96,7 +100,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         assert fill(mark) == f"a <!-- [{mark}] -->{words}<!-- ] --> b"
     with pytest.raises(ValueError, match="the verdict is now inconclusive: rewrite"):
         fill("paper C10/bump = reproduced.")
-    with pytest.raises(ValueError, match="C10 has no number 'size'"):
+    with pytest.raises(ValueError, match="C10/bump has no number 'size'"):
         fill("quick C10/bump; size; %")
 
 
@@ -110,3 +114,64 @@ def test_claims_at_a_glance(paper):
         "| C10 | With the … code, a few are enough | bump ✓ again; ramp – | bump ✗ |",
         "| C11 | It is run |  |  |",
     ]
+
+
+def test_a_panel_has_the_sign_of_its_own_number():
+    """Whatever else its claim yields: ✗ here stands where the claim is open."""
+    share = lambda low, high: {"value": (low + high) / 2, "ci95": [low, high], "must be": ""}
+    conditions = {
+        "all": share(0.6, 0.9) | {"holds": True},
+        "none": share(0.1, 0.2) | {"holds": False},
+        "some": share(0.1, 0.9) | {"holds": None},
+    }
+    verdicts = {"bump": ("inconclusive", ""), "ramp": ("contradicted", "")}
+    verdicts["mlp"] = "inconclusive", "not trained: exact accuracy ID 0.1"
+    rows = quoted.by_key(
+        {"quick": [row(case, verdict, reason=reason, conditions=conditions)
+                   for case, (verdict, reason) in verdicts.items()]}
+    )  # fmt: skip
+    signs = {
+        name: [quoted.sign(f"quick C10/{case}; {name}", rows) for case in verdicts]
+        for name in conditions
+    }
+    assert signs == {
+        "all": ["✓", "✓", "–"],
+        "none": ["✗ here", "✗", "–"],
+        "some": ["–", "–", "–"],
+    }
+
+
+@pytest.mark.parametrize(
+    "ends, must, trained, sign",
+    [
+        ((0.1, 0.4), "below 0.5", 1.0, "✓"),
+        ((0.1, 0.4), "above 0.5", 1.0, "✗ here"),
+        ((0.6, 0.9), "above 0.5", 1.0, "✓"),
+        ((0.4, 0.6), "above 0.5", 1.0, "–"),
+        ((0.6, 0.9), "below 0.5", 1.0, "✗ here"),
+        ((0.1, 0.4), "below 0.5", 0.9, "–"),
+    ],
+)
+def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, must, trained, sign):
+    mean = {
+        "ood.exact_accuracy": {"value": 0, "ci95": ends},
+        "id.exact_accuracy": {"value": trained},
+    }
+    run = SimpleNamespace(summary={"mean": mean})
+    monkeypatch.setattr(quoted, "of_runs", lambda scale: {"net": run})
+    assert quoted.sign("quick run/net; ood.exact_accuracy", {}, must) == sign
+
+
+def test_every_panel_names_a_number_and_a_figure():
+    """And README shows panels that are there, under the head of its table."""
+    said = panels.read()
+    every = [panel for paper in said["paper"] for panel in paper["panel"]]
+    names = [panel["id"] for panel in every]
+    assert len(set(names)) == len(names)
+    assert {panel["see"] for panel in every if "see" in panel} <= set(FIGURES)
+    assert {name for row in said["readme"] for name in row["panels"]} <= set(names)
+    assert 9 <= len(said["readme"]) <= 12
+    table = ["| A |", "| --- |", "| new |"]
+    assert pages.with_panels("x\n\n| A |\n| --- |\n| old |\n\ny\n", table) == (
+        "x\n\n| A |\n| --- |\n| new |\n\ny\n"
+    )

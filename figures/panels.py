@@ -1,0 +1,85 @@
+"""docs/findings/papers.md and the table of README: what came out for each panel of the papers'
+figures, from panels.toml and the committed numbers."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from . import quoted
+from .forced_rendering import authors
+from .tables import table
+
+HEAD = "Figure", "The paper says", "Here", "Same?", "Network"  # of the table of README
+
+
+def read() -> dict:
+    return tomllib.loads(Path(__file__).with_name("panels.toml").read_text(encoding="utf-8"))
+
+
+def page(rows: dict, runs: dict) -> str:
+    """docs/findings/papers.md.
+
+    Args: rows: those of `quoted.by_key`; runs: those at the papers' size, by name.
+    """
+    said = read()
+    number = lambda mark: quoted.shown(mark[1], rows)
+    prose = {
+        name: re.sub(r"\{\{(.*?)\}\}", number, said[name]).strip() for name in ("head", "tail")
+    }
+    lines = [said["title"], "", prose["head"]]
+    for paper in said["paper"]:
+        lines += ["", f"## {paper['title']}", ""]
+        head = "panel", "the paper says", "measure, and where it should lie"
+        lines += table(
+            (*head, "papers' size", "quick", "network", "picture"),
+            [_line(panel, rows) for panel in paper["panel"]],
+        )
+        if paper["title"] == "Forced rendering":
+            lines += authors.table(runs)
+    return "\n".join([*lines, "", prose["tail"]]) + "\n"
+
+
+def _line(panel: dict, rows: dict) -> tuple[str, ...]:
+    see = f"[{panel['see']}](gallery.md#{panel['see']})" if "see" in panel else ""
+    came = [_came(panel, scale, rows) for scale in ("paper", "quick")]
+    return panel["figure"], panel["says"], panel["measure"], *came, panel["network"], see
+
+
+def _name(panel: dict, scale: str) -> str:
+    """What a panel quotes at a scale, '' for nothing."""
+    name = panel.get(scale, panel["paper"])
+    return f"{scale} {name}" if name else ""
+
+
+def _came(panel: dict, scale: str, rows: dict) -> str:
+    """'4% [2, 6] **✓**'."""
+    name = _name(panel, scale)
+    if not name:
+        return "not run"
+    number, sign = quoted.number(name, rows), quoted.sign(name, rows, panel.get("must", ""))
+    known = number["value"] is not None
+    shown = quoted.formatted(number, panel["how"]) if known else "not identified"
+    return f"{shown} **{sign}**"
+
+
+def readme_table(rows: dict) -> list[str]:
+    """The lines of README's table."""
+    said = read()
+    by_name = {panel["id"]: panel for paper in said["paper"] for panel in paper["panel"]}
+    lines = []
+    for row in said["readme"]:
+        panels = [by_name[name] for name in row["panels"]]
+        names = [_name(panel, "paper") or _name(panel, "quick") for panel in panels]
+        numbers = [quoted.number(name, rows) for name in names]
+        values = [
+            quoted.formatted(number, f"{panel['how']}.").removesuffix("%")
+            for number, panel in zip(numbers, panels, strict=True)
+            if number["value"] is not None
+        ]
+        signs = [quoted.sign(name, rows, panel.get("must", ""))
+                 for name, panel in zip(names, panels, strict=True)]  # fmt: skip
+        lines.append((
+            row["figure"], row["says"], row["here"].format(*values), "; ".join(signs),
+            panels[0]["network"].partition(",")[0],
+        ))  # fmt: skip
+    return table(HEAD, lines)

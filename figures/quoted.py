@@ -1,0 +1,113 @@
+"""Committed numbers that pages quote, by name.
+
+`quick C1/bump; NUMBER` is a condition or a note of a claim's row in claims.json, whose name may go
+on in brackets; `quick run/NAME; METRIC` is a mean over seeds of a committed summary. With `fresh`
+for `quick` it is the row at fresh seeds. A page has these in marks (`pages.filled`), in panels.toml
+or, README, in quoted.toml.
+"""
+
+import functools
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+from compgen_jax.claims import (
+    BASE,
+    CONTRADICTED,
+    FRESH,
+    INCONCLUSIVE,
+    NOT_TRAINED,
+    REPRODUCED,
+    TRAINED,
+)
+
+from . import committed
+
+SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
+FAILS_HERE = "✗ here"  # of a claim whose verdict is open, as other networks were asked as well
+of_runs = functools.cache(committed.runs)
+
+
+def by_key(rows: dict[str, list[dict]]) -> dict[tuple, dict]:
+    """{(quick, paper or fresh, claim, case): its row}."""
+    return {
+        ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
+        for scale, of_scale in rows.items()
+        for row in of_scale
+        if row["setting"] in (BASE, FRESH)
+    }
+
+
+def number(name: str, rows: dict[tuple, dict]) -> dict:
+    """{'value', 'ci95', 'per_seed'} of a number. ValueError for an unknown one."""
+    (scale, claim, case), condition = parts(name)
+    if claim == "run":
+        return of_runs(scale)[case].summary["mean"][condition]
+    row = rows.get((scale, claim, case))
+    numbers = row["notes"] | row["conditions"] if row else {}
+    names = [one for one in numbers if one == condition or one.startswith(f"{condition} (")]
+    if not names:
+        raise ValueError(f"{name}: {claim}/{case} has no number {condition!r}")
+    return numbers[min(names, key=len)]
+
+
+def parts(name: str) -> tuple[tuple[str, str, str], str]:
+    """((scale, claim, case), number) of its name."""
+    of, _, condition = name.partition("; ")
+    scale, _, of = of.partition(" ")
+    claim, _, case = of.partition("/")
+    return (scale, claim, case), condition
+
+
+def formatted(number: dict, how: str) -> str:
+    """'%' is in percent with its interval, '%.' without it, '2', '2.' and '2±' in so many decimals
+    with it, without it, and with half of its width, 'of' as a count of seeds."""
+    if how == "of":
+        return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
+    digits = how.rstrip(".±")
+    percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
+    shown = percent if digits == "%" else f"{{:.{digits}f}}".format
+    low, high = number["ci95"]
+    value, half = map(shown, (number["value"], (high - low) / 2))
+    interval = {"": f" [{shown(low)}, {shown(high)}]", ".": "", "±": f" ± {half}"}
+    return f"{value}{'%' * (digits == '%')}{interval[how.removeprefix(digits)]}"
+
+
+def shown(name: str, rows: dict[tuple, dict]) -> str:
+    """A number as a page prints it, by 'NAME; HOW'."""
+    name, how = name.rsplit("; ", 1)
+    return formatted(number(name, rows), how)
+
+
+def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
+    """The phrases of a page that quote numbers (quoted.toml), with the committed ones."""
+    said = tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
+    return [
+        one["phrase"].format(*(shown(name, rows) for name in one["numbers"])) for one in said[page]
+    ]
+
+
+def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
+    """'✓' if the whole interval of a number lies in the range of its sentence, '✗' if outside
+    (`FAILS_HERE` if its claim's verdict is open), '–' on both sides, or not trained.
+
+    Args: must: the range of a run's number, 'below 0.5' or 'above 0.5'; a condition has its own.
+    """
+    (scale, claim, case), condition = parts(name)
+    if claim != "run":
+        row = rows[scale, claim, case]
+        holds = row["conditions"][condition]["holds"]
+        if row["reason"].startswith(NOT_TRAINED) or holds is None:
+            return SYMBOLS[INCONCLUSIVE]
+        if holds:
+            return SYMBOLS[REPRODUCED]
+        return SYMBOLS[CONTRADICTED] if row["verdict"] == CONTRADICTED else FAILS_HERE
+    mean = of_runs(scale)[case].summary["mean"]
+    side, bound = must.split()
+    low, high = (end - float(bound) for end in mean[condition]["ci95"])
+    if side == "below":
+        low, high = -high, -low
+    if mean["id.exact_accuracy"]["value"] < TRAINED or low <= 0 <= high:
+        return SYMBOLS[INCONCLUSIVE]
+    return SYMBOLS[REPRODUCED] if low > 0 else FAILS_HERE
