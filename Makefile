@@ -37,9 +37,9 @@ figures: setup
 test: setup
 	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 
-# the site, in build/site; the variable stills a notice about another program
+# the site, in build/site
 docs: $(DOCS_STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict --quiet
 
 # pages and their scripts in headless Chromium (apt-get install chromium chromium-driver)
 test-browser: setup
