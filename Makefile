@@ -54,6 +54,7 @@ bench: $(BENCH_STAMP)
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info
