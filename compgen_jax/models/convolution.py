@@ -283,7 +283,7 @@ def _from_tiles(tiles, matrix, t, s):
 
     def shifted(term, by, axis):  # zeros enter at the end that it leaves
         edges = [(by, -by, 0) if a == axis else (0, 0, 0) for a in range(term.ndim)]
-        return lax.pad(term, 0.0, edges)
+        return lax.pad(term, jnp.zeros((), term.dtype), edges)
 
     def with_neighbours(terms, axis):
         return terms + [shifted(term, by, axis) for by in (1, -1) for term in terms]

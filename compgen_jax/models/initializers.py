@@ -18,10 +18,12 @@ from flax import linen as nn
 
 
 def kernel_and_bias(module: nn.Module, shape, fan_in: int):
-    """A layer's parameters: kernel (..., O) of this shape and bias (O,), with the initial weights
-    that its `initial_weights` names."""
+    """A layer's parameters, float32 whatever `jax_enable_x64` says, as Flax's layers have them:
+    kernel (..., O) of this shape and bias (O,), with the initial weights that its `initial_weights`
+    names."""
     of_kernel, of_bias = for_dense(module.initial_weights, fan_in)
-    return module.param("kernel", of_kernel, shape), module.param("bias", of_bias, shape[-1:])
+    kernel = module.param("kernel", of_kernel, shape, jax.numpy.float32)
+    return kernel, module.param("bias", of_bias, shape[-1:], jax.numpy.float32)
 
 
 def add_bias(x, bias):

@@ -45,3 +45,12 @@ def test_training_is_that_of_the_definition():
     slopes = jax.tree.leaves(jax.tree.map(np.vdot, gradient, direction))
     difference = (moved(1e-5) - moved(-1e-5)) / 2e-5
     np.testing.assert_allclose(sum(slopes), difference, rtol=2e-3, atol=2e-3)
+
+
+def test_parameters_and_moments_stay_float32_under_x64():
+    with jax.enable_x64(True):
+        shapes = of_image(3, 8, "winograd")
+        module, batch = ConvBatchNorm(width=8).make(shapes), Example(CODES, None)
+        own = module.init(KEY, CODES)
+        _, kept = jax.jit(lambda own: model.train_apply(module, own, batch, COUNTS, KEY))(own)
+    assert {leaf.dtype for leaf in jax.tree.leaves([own, kept])} == {jnp.dtype("float32")}

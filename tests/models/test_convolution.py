@@ -1,5 +1,6 @@
 """Every lowering of the transposed convolution against its definition and Flax."""
 
+from functools import partial
 from itertools import product
 
 import jax
@@ -91,6 +92,25 @@ def test_value_and_gradients_are_those_of_the_definition(lowering, k, stride, le
         layer = nn.ConvTranspose(o, (k, k), (stride, stride), use_bias=False)
         flax = layer.apply({"params": {"kernel": kernel}}, x)
         assert_near(flax, expected[0], TOLERANCE["lax"])
+
+
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+@pytest.mark.parametrize("i, o", ((8, 9), (9, 1), (2, 2)))
+@pytest.mark.parametrize("dtype, tolerance", ((np.float32, 1e-5), (np.float64, 1e-13)))
+def test_winograd_of_float32_and_of_float64_under_x64(k, stride, i, o, dtype, tolerance):
+    with jax.enable_x64(True):
+        arrays = [array.astype(dtype) for array in problem(k, stride, i=i, o=o)]
+
+        @partial(jax.jit, static_argnums=0)
+        def value_and_gradients(lowering, x, kernel, gy):
+            convolve = partial(conv_transpose, stride=stride, lowering=lowering)
+            y, pull = jax.vjp(convolve, x, kernel)
+            return y, *pull(gy)
+
+        of_both = (value_and_gradients(lowering, *arrays) for lowering in ("winograd", "lax"))
+        for actual, expected in zip(*of_both, strict=True):
+            assert actual.dtype == dtype
+            assert_near(actual, np.asarray(expected), tolerance)
 
 
 @pytest.mark.parametrize("lowering", ("lax", "gemm"))
