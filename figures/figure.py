@@ -24,7 +24,8 @@ class Figure(NamedTuple):
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
     whether it is drawn without being named in `--only`.  of_settings: whether it shows the rows of
     claims.json at every setting instead of runs (`robustness`).  of_summaries: whether it needs no
-    more of its runs than config and summary, which are committed."""
+    more of its runs than config and summary, which are committed.  numbers: finished runs by name
+    -> the rows of the table NAME.csv that is written beside the picture, if any."""
 
     name: str
     draw: Callable
@@ -33,6 +34,7 @@ class Figure(NamedTuple):
     by_default: bool = True
     of_settings: bool = False
     of_summaries: bool = False
+    numbers: Callable | None = None
 
     def shows(self, names, scale: str) -> list[str]:
         """Those of the names that the figure shows at a scale, in their order."""

@@ -2,11 +2,12 @@
 
     compgen-jax figures --scale=quick --workdir=runs/quick [--only=fig1,codes,K10]
 
-Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
-DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
-for each config; none is trained twice. `--runs=DIR,...` names directories whose finished runs are
-used as well. A figure is drawn as soon as its runs are trained. Figures that take long are drawn
-only if `--only` names them. The name of a claim trains that claim's runs. `--only=robustness`
+Writes DIR/figures/*.png and *.pdf (the numbers of some as *.csv), DIR/claims.json, DIR/RESULTS.md
+and, of four networks together, DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps
+in DIR/sweeps/, one directory for each config; none is trained twice. `--runs=DIR,...` names
+directories whose finished runs are used as well. A figure is drawn as soon as its runs are trained.
+Figures that take long are drawn only if `--only` names them. The name of a claim trains that
+claim's runs. `--only=robustness`
 trains what the papers leave open, setting by setting, and judges every claim there. `--only=claims`
 judges what is there and trains nothing. `--only=explorer` writes the page alone.
 `--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
@@ -21,6 +22,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 from absl import flags
 
 from compgen_jax import claims, cli
@@ -49,18 +51,18 @@ flags.declare_key_flag("workdir")
 CONFIRM = "confirm"  # of `--only`, at quick scale
 BESIDES = CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
 # one network of each kind; how many bumps join the stripes differs between the scales
-STRIPES = "It saw stripes (whole columns or rows) and a few bumps, none in the outlined corner."
+STRIPES = "Trained on single-factor images (stripes) and a few bumps, none in the outlined corner."
 EXPLORED = {
-    "bump_cnn": "It draws a bump at column x and row y. It saw no bump in the outlined square.",
-    "ramp_cnn": "As bump_cnn, but x and y are told to it by another code, the ramp.",
-    "lowrank_both": "A low-rank decoder with two penalties. It saw no bump in the outlined corner.",
+    "bump_cnn": "It draws a bump at column x and row y. Training has none in the outlined block.",
+    "ramp_cnn": "As bump_cnn, but with another input encoding of x and y, the ramp.",
+    "lowrank_both": "A low-rank decoder with two penalties. Training has no bump in the corner.",
     "stripes_30_bumps": STRIPES,
     "stripes_50_bumps": STRIPES,
 }
 OF_EACH = 4  # seeds
 IF_TRAINED = {
-    "rotation": "It draws a digit turned by an angle. It saw no angle in the outlined gap.",
-    "sprites_range": "It draws a shape of a size, turn and place. It saw none in the outline.",
+    "rotation": "It draws a digit turned by an angle. Training has no angle in the outlined gap.",
+    "sprites_range": "It draws a shape by size, turn and place. Training has none in the outline.",
 }
 
 
@@ -108,6 +110,10 @@ def main():
             names = waiting.pop(figure)
             with clock.spending("measuring and drawing"):
                 drawn = figure.draw({name: shown[name] for name in names})
+                if figure.numbers:
+                    path = plan.workdir / "figures" / f"{figure.name}.csv"
+                    numbers = figure.numbers({name: shown[name] for name in names})
+                    directory.write_text(path, pd.DataFrame(numbers).to_csv(index=False))
             save(plan.workdir, figure, drawn, names, clock)
     left = {name: one for name, one in plan.configs.items() if name not in runs}
     runs |= judge.load(left, paths)

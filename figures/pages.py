@@ -10,12 +10,14 @@ is named, and the command fails.
 """
 
 import inspect
+import itertools
 import re
 import sys
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from absl import flags
 
 from compgen_jax import claims, cli
@@ -38,6 +40,7 @@ from .tables import table
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
 CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
+SIGNS = *quoted.SYMBOLS.values(), quoted.FAILS_HERE
 AGAIN = {"yes": " again", "no": " once"}  # after a verdict that was asked at fresh seeds
 SIZES = {"quick": "quick", "paper": "papers' size"}
 PLAIN = {
@@ -54,6 +57,15 @@ PLAIN = {
     "equal": "each module in equally many",
     "middle scale": "16 modules",
     "data": "8 modules",
+}
+NEAR = {  # whose shares rendered by distance are shown
+    "bump_cnn": "convolutional decoder, bump code",
+    "ramp_cnn": "the same, ramp code",
+    "onehot_cnn": "the same, one-hot code",
+    "positional_cnn": "the same, sines and cosines",
+    "bump_cnn_stripes": "the same, bump code, single-factor images (stripes) added",
+    "pixels_own_bump": "per pixel, own weights",
+    "pixels_shared_bump": "per pixel, shared weights",
 }
 CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
 PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
@@ -105,6 +117,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
         | (criteria.parts() if with_criteria else {}),
+        DOCS / "findings/recombine.md": {"by distance": by_distance()},
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
         DOCS / "reference/config.md": {"fields": fields.lines()},
         DOCS / "how_to/hold_out.md": {"published": table(("name", "holds out"), published)},
@@ -141,11 +154,11 @@ def counts(rows: dict[str, list[dict]]) -> list[str]:
     lines = []
     for paper in PAPERS:
         for scale, of_scale in rows.items():
-            verdicts = [row["verdict"] for row in of_paper(paper, of_scale)]
-            if verdicts:
-                numbers = (str(verdicts.count(verdict)) for verdict in quoted.SYMBOLS)
+            signs = [quoted.symbol(row) for row in of_paper(paper, of_scale)]
+            if signs:
+                numbers = (str(signs.count(one)) for one in SIGNS)
                 lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
-    return table(("", *quoted.SYMBOLS), lines)
+    return table(("", *SIGNS), lines)
 
 
 def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
@@ -178,7 +191,7 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
     for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
         came = [
             "; ".join(
-                f"{plain(row['case'])} {quoted.SYMBOLS[row['verdict']]}".strip()
+                f"{plain(row['case'])} {quoted.symbol(row)}".strip()
                 + AGAIN.get(row.get("confirmed"), "")
                 for row in rows[scale]
                 if row["claim"] == claim.name and row["setting"] == BASE
@@ -190,10 +203,10 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
 
 
 def general(claim: claims.Claim) -> str:
-    """The sentence with a gap where its cases differ."""
+    """The sentence with the name of what differs where its cases differ."""
     case = dict(claim.cases[0])
     differ = {name for one in claim.cases for name in one if one[name] != case.get(name)}
-    return claim.statement(case | dict.fromkeys(differ, "…"))
+    return claim.statement(case | {name: f"[{name}]" for name in differ})
 
 
 def plain(case: str) -> str:
@@ -218,7 +231,7 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
             case,
             *(_cell(of_case[scale]) if scale in of_case else "" for scale in scales),
             ", ".join(filter(None, (one.get("confirmed") for one in of_case.values()))) or "–",
-            "" if own is None else "judged" if own_judged else "not run",
+            "" if own is None else "judged" if own_judged else "not judged",
         ))  # fmt: skip
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
     head = *head, "confirmed", "the figure's own network"
@@ -227,9 +240,15 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
 
 
 def _cell(row: dict) -> str:
-    """The first number, the verdict, the reason and the settings."""
-    first, settings = next(iter(row["conditions"].values())), row.get("settings")
-    parts = [f"{text.with_interval(first)} **{quoted.SYMBOLS[row['verdict']]}**", row["reason"]]
+    """The first number with its sign, the verdict where that is another, the reason and the
+    settings."""
+    (name, first), settings = next(iter(row["conditions"].items())), row.get("settings")
+    key = {(row["scale"], row["claim"], row["case"]): row}
+    own = quoted.sign(f"{row['scale']} {row['claim']}/{row['case']}; {name}", key)
+    verdict = quoted.symbol(row)
+    parts = [f"{text.with_interval(first)} **{own}**"]
+    parts += [f"verdict **{verdict}**"] if own != verdict else []
+    parts.append(row["reason"])
     if settings and settings["trained"]:
         differ = f" (not {claims.first_of(settings['differ'])})" if settings["differ"] else ""
         parts.append(f"{claims.share(row)} settings agree{differ}")
@@ -335,12 +354,16 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     base = [row for row in rows if row["setting"] == BASE]
     if base:
         lines += ["", "## Verdicts", "", *by_chance(rows), ""]
-        lines += ["Every condition and its interval is in claims.json.", ""]
+        every = (
+            "claims.json has every condition with its interval, at other settings the first one."
+        )
+        lines += [every, ""]
         judged = [
-            (row["claim"], row["case"], row["statement"], f"{_cell(row)} {row['verdict']}")
+            (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row))
             for row in base
         ]
-        lines += table(("claim", "case", "sentence", "verdict"), judged)
+        head = "claim", "case", "sentence", "verdict", "its first number"
+        lines += table(head, judged)
     for paper in papers:
         ran = {name: runs[name] for name, config in paper.runs(scale).items()
                if name in runs and not config.is_sweep}  # fmt: skip
@@ -375,6 +398,22 @@ def by_chance(rows: list[dict]) -> list[str]:
         f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
         f"({CHANCE:.1%}) and as many fail.{beside}",
     ]
+
+
+def by_distance() -> list[str]:
+    """A table of the share rendered by distance to the nearest ID cell, by network and by KRR."""
+    folder = committed.RESULTS / "quick/figures"
+    both = pd.concat([pd.read_csv(folder / f"{name}.csv") for name in ("codes", "drawings")])
+    lines = []
+    for (run, title), who in itertools.product(NEAR.items(), ("cells", "interpolator")):
+        of_run = both[(both.run == run) & (both.predictor == who)].drop_duplicates("distance")
+        numbers = [
+            {"value": one.rendered, "ci95": [one.low, one.high]} for one in of_run.itertuples()
+        ]
+        shown = [quoted.formatted(number, "%" if who == "cells" else "%.") for number in numbers]
+        lines.append((title if who == "cells" else "*interpolation*", *shown))
+    levels = sorted(both.distance.unique())
+    return table(("network", *(f"{level:g}" for level in levels)), lines)
 
 
 def not_run(scale: str, papers, runs: dict) -> list[str]:

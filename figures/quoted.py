@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compgen_jax import claims
 from compgen_jax.claims import (
     BASE,
     CONTRADICTED,
@@ -86,6 +87,12 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
     return [
         one["phrase"].format(*(shown(name, rows) for name in one["numbers"])) for one in said[page]
     ]
+
+
+def symbol(row: dict) -> str:
+    """The verdict of a row as a sign."""
+    fails = claims.at_base(row)["verdict"] == CONTRADICTED != row["verdict"]
+    return FAILS_HERE if fails else SYMBOLS[row["verdict"]]
 
 
 def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:

@@ -59,13 +59,13 @@ def take(workdir: Path, add: bool) -> Path:
             name, path = f"sweeps/{one.name}.csv", path.with_name("trials.csv")
         if path.exists():
             copied[name] = path
-    for path in (workdir / "figures").glob("*.png"):
-        if path.stem in committed.FIGURES:
+    for path in (workdir / "figures").iterdir():
+        if path.suffix in (".png", ".csv") and path.stem in committed.FIGURES:
             copied[f"figures/{path.name}"] = path
     for name, path in copied.items():
         if not add or _adds(target / name, path):
             directory.write_bytes(target / name, path.read_bytes())
-    there = [path for pattern in ("figures/*.png", "runs/*.json", "sweeps/*.csv")
+    there = [path for pattern in ("figures/*.*", "runs/*.json", "sweeps/*.csv")
              for path in target.glob(pattern)]  # fmt: skip
     for path in () if add else sorted(there):
         if path.relative_to(target).as_posix() not in copied:

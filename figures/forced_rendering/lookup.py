@@ -3,9 +3,13 @@
 import jax
 import numpy as np
 
+from compgen_jax.claims import median_over_checkpoints
+from compgen_jax.metrics import evaluation
 from compgen_jax.models import model
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import task_group
+
+from .. import plotting
 
 BOTH = ("bump", "ramp")  # codes of the networks that the paper looks into
 
@@ -52,3 +56,21 @@ def in_order(names: dict, runs: dict) -> dict:
 
 def flat(images_BxHxW) -> np.ndarray:
     return images_BxHxW.reshape(len(images_BxHxW), -1)
+
+
+def shares_by_distance(runs: dict) -> list[dict]:
+    """Rows of the share of held-out cells rendered, by distance to the nearest ID cell in pixels:
+    mean over seeds of the median over late checkpoints, by each network and by the two predictors
+    from its codes."""
+    rows = []
+    for name, run in runs.items():
+        late = run.late
+        for who in ("cells", *plotting.FROM_CODES):
+            cells = getattr(late, who)
+            levels, shares = evaluation.profile_by_distance(cells.scores["rendered"], cells)
+            for column, level in enumerate(levels):
+                mean = plotting.mean_share(median_over_checkpoints(shares[..., column]))
+                low, high = mean["ci95"]
+                rows.append({"run": name, "predictor": who, "distance": level,
+                             "rendered": mean["value"], "low": low, "high": high})  # fmt: skip
+    return rows

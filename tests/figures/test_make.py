@@ -68,9 +68,10 @@ def figures(tiny, tmp_path, monkeypatch):
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
+    named = lambda runs: [{"run": name} for name in runs]
     of_rows = lambda rows: draw(row["setting"] for row in rows)
     every = [
-        Figure("both", draw, ("first", "again"), "", True),
+        Figure("both", draw, ("first", "again"), "", True, numbers=named),
         Figure("wide", draw, ("wide",), "", True),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
@@ -112,7 +113,8 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     monkeypatch.setattr(experiment, "train_together", train)
     workdir = figures("--only=both")
     assert trained == [["first_quick", "again_quick"]]
-    assert pictures(workdir) == {"both.png", "both.pdf"}
+    assert pictures(workdir) == {"both.png", "both.pdf", "both.csv"}
+    assert (workdir / "figures" / "both.csv").read_text() == "run\nfirst\nagain\n"
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
     assert "| wide_quick | 1 | 24 steps |\n" in page and "| sweep_quick | 1 | a sweep |\n" in page
@@ -122,7 +124,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    assert pictures(workdir) == {"both.png", "both.pdf", "wide.png", "wide.pdf"}
+    assert pictures(workdir) == {"both.png", "both.pdf", "both.csv", "wide.png", "wide.pdf"}
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
     assert "first_quick, again_quick: already trained" in said and "judging" in said

@@ -11,7 +11,7 @@ from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, REGION
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import fig9, scaling, stripes, three_factors
+from figures.forced_rendering import fig9, lookup, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, lines_of, means, title_of
@@ -46,10 +46,20 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
 
 
 def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
-    names = FIGURES["strip"].runs
-    runs = dict(zip(names, (stand_ins.mapped(one, "plus") for one in ("plus", "edge", "bump"))))
+    networks = "plus", "edge", "bump"
+    runs = {name: stand_ins.mapped(network, "plus")
+            for name, network in zip(FIGURES["strip"].runs, networks, strict=True)}  # fmt: skip
     below = [axis.get_xlabel() for axis in drawn(FIGURES["strip"].draw, runs).axes]
     assert below[1:] == [f"{share:.0%} of the block right" for share in (1, EDGE, 1)]
+
+
+def test_shares_are_counted_by_distance_to_the_nearest_id_cell():
+    """The edge map draws the 8 cells next to ID ones, of a hole of 3 by 3."""
+    rows = lookup.shares_by_distance({"net": stand_ins.mapped("edge", "bump")})
+    network, krr, _ = (rows[at : at + 2] for at in (0, 2, 4))
+    assert [(row["distance"], row["rendered"]) for row in network] == [(1, 1), (2, 0)]
+    assert [(row["predictor"], row["rendered"]) for row in krr] == [("interpolator", 1)] * 2
+    assert all(row["low"] == row["rendered"] == row["high"] for row in rows)
 
 
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):

@@ -9,7 +9,14 @@ from compgen_jax.papers.paper import Paper
 from figures import pages, panels, quoted
 from figures.figure import FIGURES
 
-SETTINGS = {"agree": 14, "trained": 16, "untrained": 2, "differ": ["depth 6", "N = 20", "N = 12"]}
+SETTINGS = {
+    "verdict": "reproduced",
+    "reason": "",
+    "agree": 14,
+    "trained": 16,
+    "untrained": 2,
+    "differ": ["depth 6", "N = 20", "N = 12"],
+}
 
 
 @claim(
@@ -54,11 +61,12 @@ def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     settings = "14 of 16 settings agree (not depth 6; N = 20; 1 more); 2 did not learn"
     assert pages.verdicts((paper,), rows) == [
         "## Bumps", "",
-        "### With the … code, a few are enough (C10, Fig 4b)", "",
+        "### With the [case] code, a few are enough (C10, Fig 4b)", "",
         "| share rendered OOD, above 0.5 | quick | papers' size | confirmed | "
         "the figure's own network |", "| --- | --- | --- | --- | --- |",
-        f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✗** | yes | judged |",
-        "| ramp | 0.25 [0.2, 0.3] **–**; no hole |  | – |  |",
+        f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✓**; verdict **✗** | "
+        "yes | judged |",
+        "| ramp | 0.25 [0.2, 0.3] **✓**; verdict **–**; no hole |  | – |  |",
         "", "Too few.", "", "Changed: twice.", "",
         "### Not run of Bumps", "", "- It is run (C11).",
     ]  # fmt: skip
@@ -71,9 +79,12 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     assert "--scale=quick --workdir=DIR --only=fig1\n" in page
     assert "judges 1 conditions" in page and "would have 0.0 of them hold (2.5%)" in page
     assert "1 verdicts at other settings" in page and page.count("a few are enough") == 2
+    rows[1]["settings"] = SETTINGS | {"verdict": "contradicted", "agree": 0, "untrained": 0}
+    page = pages.results("quick", [paper], {}, rows, [])
+    assert " | ✗ here | 0.25 [0.2, 0.3] **✓**; verdict **✗ here**; 0 of 16" in page
     assert "Verdicts" not in pages.results("quick", [paper], {}, [], [])
     monkeypatch.setattr(pages, "PAPERS", (paper,))
-    assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
+    assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 0 | 1 |"]
 
 
 def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
@@ -111,7 +122,7 @@ def test_claims_at_a_glance(paper):
         "paper": [row(verdict="contradicted")],
     }
     assert pages.glance((paper,), rows)[2:] == [
-        "| C10 | With the … code, a few are enough | bump ✓ again; ramp – | bump ✗ |",
+        "| C10 | With the [case] code, a few are enough | bump ✓ again; ramp – | bump ✗ |",
         "| C11 | It is run |  |  |",
     ]
 

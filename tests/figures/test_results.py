@@ -59,6 +59,7 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     again = finished(tmp_path / "c", "bump_cnn_quick", rows[1], "fig1b")
     directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
     second = finished(tmp_path / "b", "ramp_cnn_quick", rows[2], "codes")
+    directory.write_text(second / "figures" / "codes.csv", "run\n")
     assert results.take(first, add=False) == target
     for workdir in (second, again):
         results.take(workdir, add=True)
@@ -70,7 +71,8 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     results.take(second, add=False)
     assert there() == rows[2]
     assert set(committed.runs("quick")) == {"ramp_cnn"}
-    assert [path.name for path in (target / "figures").glob("*.png")] == ["codes.png"]
+    there = sorted(path.name for path in (target / "figures").iterdir())
+    assert there == ["codes.csv", "codes.png"]
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
 
 
