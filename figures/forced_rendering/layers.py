@@ -33,13 +33,14 @@ IMAGE, IMAGE_GAP, IMAGE_ROW = 0.46, 0.07, 0.72
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
 def draw_layers(runs):
-    """From layer to layer, held-out cells become harder to read and volume at them shrinks. Figure
-    2, with the paper's letters; one line for each depth, with 95% intervals over seeds. (a, b) R²
-    of a linear probe of x and y, by layer, on OOD and, dashed, on ID cells. (c, d) How far the
-    metric tensor factorizes: the mean over cells of Eq 7's ratio, from exact derivatives. (e, f) Of
-    the deepest network of each code: log10 of every layer's volume element over the mean of its ID
-    cells. (g, h) Not in the paper: the share of a layer's variance over held-out cells that needs x
-    and y jointly."""
+    """With the bump encoding, held-out cells become harder to decode from layer to layer. With the
+    ramp encoding, the interval of this change up to the last hidden layer includes 0. Figure 2,
+    with the paper's letters; one line for each depth, with 95% intervals over seeds. (a, b) R² of a
+    linear probe of x and y, by layer, OOD and, dashed, ID. (c, d) How far the metric tensor
+    factorizes: the mean over cells of Eq 7's ratio, from exact derivatives. (e, f) Of each
+    encoding's deepest network: log10 of every layer's volume element over the mean of its ID cells.
+    (g, h) Not in the paper: the share of a layer's variance over held-out cells that needs x and y
+    jointly."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     deepest = {code: of_code[-1] for code, of_code in networks.items()}
     picture = plotting.new_figure(plotting.WIDTH, 8.4)
@@ -81,16 +82,15 @@ BESIDE = (
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
 def draw_beside_composer(runs):
-    """A network that fails in the square is told from those that render it by its volume, and not
-    by a probe or the paper's score. Layer by layer, a network that had the square held out, and the
-    same network where it renders the square: with as many positions held out at random, and with
-    stripes and a few bumps shown as well. All are measured over the same square, in the median of
-    the last five evaluations. Means over seeds with 95% intervals. (a) R² of a linear probe of x
-    and y that is fitted outside the square (C6.composer); not of the image, as images outside do
-    not light the pixels of the square, so that such a probe misreads even the requested ones. (b)
-    The paper's factorization score, over all cells (C6.score). (c) The geometric mean of the volume
-    element in the square over that elsewhere (C7.composer). (d) The share of a layer's variance in
-    the square that needs x and y jointly."""
+    """Volume tells a network that fails in the held-out block ("square") from two that render it; a
+    linear probe and the paper's score do not. Red: the block held out. Blue: as many random
+    positions held out. Green: the block held out, single-factor images ("stripes") and a few bumps
+    in training. All are measured in the block, in the median of the last five evaluations; means
+    over seeds, 95% intervals. (a) R² of a linear probe of x and y, fitted outside the block
+    (C6.composer); not of the image, as ID images do not light the block's pixels. (b) The
+    factorization score over all cells (C6.score). (c) The geometric mean of the volume element in
+    the block over that elsewhere (C7.composer). (d) The share of a layer's variance in the block
+    that needs x and y jointly."""
     fails = runs["bump_cnn"]
     networks = {
         "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
@@ -155,13 +155,13 @@ def draw_strip(axes, run, letter: str, name: str):
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
-    """Where a map is purple, the layer changes less from cell to cell than it does over ID cells;
-    where it is green, more. Figures 11 to 14: one code and one kind of decoder each, a row for
-    every depth. Those of 20 epochs show the MLPs as the authors trained them; the others draw ID
-    cells right. Maps: log10 of the volume element of every layer less its mean over ID cells, mean
-    over seeds, on the scale of all figures; held-out cells are outlined. Below a map is the mean
-    log10 volume of its held-out cells less that of its ID cells. Right: R² of a linear probe of x
-    and y by layer, ID and OOD, with 95% intervals over seeds."""
+    """The volume element of every layer, relative to its mean over ID cells, and linear probes.
+    Figures 11 to 14: one encoding and one kind of decoder each, a row for every depth. Maps: log10,
+    mean over seeds. Purple (blue at the papers' size): the layer changes less from cell to cell
+    than over ID cells; green (red): more. Held-out cells are outlined. Below a map: the mean log10
+    volume of held-out less that of ID cells. Right: R² of a linear probe of x and y by layer, ID
+    and OOD, with 95% intervals over seeds. Figures of 20 epochs show the MLPs as the authors
+    trained them; networks of the others have learnt the ID cells."""
     networks, in_image = sorted(runs.values(), key=depth_of), []
     columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.3, 5.4
@@ -200,9 +200,10 @@ def draw_volumes(runs):
 
 @figure("ranks", runs=EVERY_DEPTH)
 def draw_ranks(runs):
-    """Layers use more and more dimensions, up to about as many as the true images have. By three
-    counts, for two codes; one line for each depth, geometric means with 95% intervals over seeds.
-    Dotted: the true images themselves."""
+    """Outputs span more dimensions than the input encoding ("code"), about as many as the true
+    images or fewer. Three counts of dimensions by layer, with the bump (a to c) and the ramp
+    encoding (d to f). One line for each depth, geometric means with 95% intervals over seeds.
+    Dotted: the true images."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
@@ -228,10 +229,10 @@ def draw_ranks(runs):
 
 @figure("fig10", runs=("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*"))
 def draw_depths(runs):
-    """At no depth do decoders draw what is held out. Figure 10. (a, b) What the first seed of each
-    depth draws at the same held-out points (circles), for two codes; images are scaled by the
-    factor below them. (c) The error over all held-out cells by depth, that of a blank image being
-    1; means over seeds with 95% intervals, grey dots are seeds."""
+    """At every depth, the mean OOD error is most of a blank image's, or more. Figure 10. (a, b) The
+    first seed's outputs of each depth at the same held-out points (circles), for two encodings;
+    below, scaling factors. (c) The error over all held-out cells by depth, that of a blank image
+    being 1; means over seeds with 95% intervals, grey dots are seeds."""
     by_code = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     height = max(max(map(len, by_code.values())) * IMAGE_ROW + 0.5, 2.1)
     block = len(POINTS) * (IMAGE + IMAGE_GAP) + 0.3

@@ -45,18 +45,16 @@ def _regions(run) -> list[tuple]:
 
 @figure("fig3", runs=tuple(TITLES))
 def draw_low_rank(runs):
-    """With penalties, embeddings become stripes that continue into the held-out corner, and most of
-    its images are drawn. Figure 3: decoders of low-rank embeddings. (a) The decoder with both
-    penalties, first seed, at a held-out point. Every value of x and of y has an embedding of low
-    rank, and convolutions decode the two. Each map runs from purple, minus its largest magnitude,
-    over white, 0, to green. (b) Embeddings of x of the first seeds, without and with both
-    penalties: two columns seen at every y, and two whose rows above the line are held out. Colours
-    end at the 95th percentile of a network's magnitudes. (c) What these draw at held-out points
-    (circles), scaled by the factor below. (d) How smooth the drawn images are: log10 of their
-    volume element, by differences between neighbouring cells, less its mean over ID cells; mean
-    over seeds. Below: the mean absolute difference between neighbouring cells, over all cells and
-    over the corner. (e) Errors of the four ablations: seeds, geometric means and 95% intervals;
-    dotted, a blank image's."""
+    """With both penalties, embeddings vary little along the other factor's axis, and most held-out
+    images are rendered. Figure 3: low-rank decoders, first seeds. (a) With both penalties, at a
+    held-out point: low-rank embeddings of x and of y, then convolutions. White is 0; a map's
+    colours end at its largest magnitude. (b) Embeddings of x, without and with both penalties: two
+    of ID columns, and two whose rows above the line are held out. Colours end at the 95th
+    percentile of magnitudes. (c) Outputs at held-out points (circles); below, the scaling factor,
+    at the papers' size the maximum. (d) Smoothness of outputs: log10 of their volume element over
+    its ID mean, mean over seeds. Below: the mean absolute difference between neighbouring cells.
+    (e) Errors of four ablations: seeds, geometric means and 95% intervals; dotted: a blank
+    image's."""
     ablations = in_order(TITLES, runs)
     ends = {TITLES[name]: ablations[name] for name in SHOWN}
     picture = plotting.new_figure(plotting.WIDTH, 6.6)
@@ -177,16 +175,14 @@ def _draw_errors(axis, ablations):
 
 @figure("fig6", runs=tuple(TITLES))
 def draw_embeddings(runs):
-    """Only what varies along the other factor's axis goes with the error: low rank is not enough,
-    as an embedding of rank one may still end where the held-out region begins. Figure 6: the
-    embeddings of every value (token) of x and of y, first seeds, without (a) and with both
-    penalties (b), in the order of the tokens. Colours end at the 95th percentile of a network's
-    magnitudes. Framed: the rows that are held out for a token of x, and the columns for one of y.
-    (c to e) All tokens of the four ablations; means, 95% intervals, seeds as dots. (c) exp(entropy)
-    of an embedding's squared singular values, which is 1 at rank one, beside that of lambda
-    squared, which the penalty sees. (d) The share of energy that is constant along the other
-    factor's axis, as in a stripe; dotted, noise. (e) The rest, beside the error over held-out cells
-    of every seed; dotted, a blank image."""
+    """Held-out error follows the energy that varies along the other factor's axis; low rank alone
+    is not enough. Figure 6. (a, b) First seeds' embeddings of every value ("token") of x and of y,
+    without (a) and with both penalties (b). Colours end at the 95th percentile of magnitudes;
+    framed: what is held out. (c to e) All tokens of four ablations; means, 95% intervals, seeds as
+    dots. (c) Effective rank, exp(entropy), of squared singular values (circles) and of squared
+    lambda (squares), which the penalty sees. (d) Energy constant along the other factor's axis;
+    dotted: noise. (e) The rest against OOD error, by seed; dotted: a blank image's. At the papers'
+    size these are d, e and f; its c is the energy in the largest singular value."""
     ablations = in_order(TITLES, runs)
     grid = ablations["lowrank_both"].config.task.grid
     tall = 2 * -(-grid // COLUMNS) * (plotting.WIDTH / 2 - 0.3) / COLUMNS + 0.6

@@ -26,14 +26,13 @@ IMAGE, GAP = 0.5, 0.07
 
 @figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
 def draw_superposition(runs):
-    """What is drawn at a held-out position is in part a sum of what belongs to its x and to its y.
-    Figure 1d. For one held-out point (circles), by two constructions: an image for x alone, one for
-    y alone, their sum, and what the first seed draws for (x, y). (a) The paper's for the bump code:
-    the other half of the code is its mean over training. (b) The paper's for the ramp code: the sum
-    of what is drawn at all ID cells of this x, or of this y. Images are scaled by the factor below
-    them. (c) R² of such sums over all held-out cells and, as a control (crosses), of sums that
-    belong to other cells, as claim C4 has it: medians over late checkpoints, over held-out cells
-    far from the edge; means over seeds with 95% intervals, grey dots are seeds."""
+    """An output at a held-out position is in part the sum of an image for its x and one for its y.
+    Figure 1d, for one held-out point (circles): images for x alone and y alone, their sum, and the
+    first seed's output ("drawn"). (a) The paper's construction for the bump encoding: the other
+    half of the input is its mean over training. (b) Its construction for the ramp encoding: the sum
+    of outputs at all ID cells of this x, or of this y. Below: scaling factors. (c) R² of such sums
+    over held-out cells far from the edge. Crosses: sums of other cells, a control (C4). Medians
+    over late checkpoints; means over seeds, 95% intervals, grey dots are seeds."""
     shown = by_code(runs)
     explained_by = lambda *asked: median_over_checkpoints(superposition_r2(*asked))
     row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.16, len(shown)
@@ -78,12 +77,13 @@ def draw_superposition(runs):
 
 @figure("fig1e", runs=("bump_cnn", "ramp_cnn"))
 def draw_kernels(runs):
-    """Drawn images are as similar to each other as true images are, and less as the ideal kernel
-    says. Figure 1e: cosine similarity of images at all pairs of held-out cells. (a) The ideal
-    binary kernel. (b) The true images. (c, d) What the first seed draws with the bump and with the
-    ramp code. (e) How well the first two agree with what is drawn: correlations over pairs, means
-    over seeds with 95% intervals, grey dots are seeds. Similarity of a held-out and an ID cell (C5)
-    is in Figure 8."""
+    """At pairs of held-out cells, the outputs' similarity follows that of the true images more than
+    the ideal binary kernel. Shown is cosine similarity in the OOD × OOD block. The paper's Figure
+    1e is the ID × OOD block, framed in white in fig8 (C5). (a) The binary kernel. (b) True images.
+    (c, d) The first seed's outputs with the bump and the ramp encoding. (e) Correlation of the
+    outputs' similarity with the binary kernel, with the true images', and with the binary kernel
+    given the true images' (partial correlation). Means over seeds with 95% intervals; grey dots are
+    seeds."""
     shown = by_code(runs)
     cells = shown["bump"].cells
     truths = flat(cells.truths[cells.held_out])
@@ -122,12 +122,11 @@ def draw_kernels(runs):
 
 @figure("fig8", runs=("bump_cnn", "ramp_cnn"))
 def draw_similarities(runs):
-    """Held-out images are similar to ID images of the same x or y, as sums of these would be.
-    Figure 8: similarity of what the first seed draws at all pairs of cells, ID cells first, with
-    the bump (a to c) and the ramp code (d to f): by cosine, by L2 distance, and by the pixels that
-    both images fill. Bumps fill so few pixels that few pairs share one. Framed in white: pairs of a
-    held-out and an ID cell, the section that the paper shows in Figure 1e (C5); titles have their
-    mean."""
+    """How similar the first seed's outputs are at all pairs of cells, ID cells first. Framed in
+    white: the ID × OOD block, which the paper shows as Figure 1e (C5); titles have its mean. Figure
+    8, with the bump (a to c) and the ramp encoding (d to f). (a, d) Cosine similarity. (b, e) Minus
+    the L2 distance. (c, f) How many of 1000 pixels both images fill. Bumps fill so few that few
+    pairs share one."""
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     runs, letters = by_code(runs), iter("abcdef")
     for row, (code, run) in zip(picture.subplots(len(runs), 3), runs.items(), strict=True):

@@ -60,16 +60,15 @@ def _draw_curves(axis, map_NxN, held_out):
 
 @figure("fig15", runs=("corner_bumps", "stripes_*_bumps"))
 def draw_tuning(runs):
-    """A few bumps beside the stripes turn units of one factor into units of x and y jointly. Figure
-    15: four layers of the decoder that saw stripes only (a) and of the one that saw the most bumps
-    beside them (b), first seeds. For each layer two units, the middle and the last of eight by
-    rising interaction of x and y. A unit's map has its own scale, the held-out corner is outlined,
-    and below are the shares of its variance that x alone and y alone explain. Its tuning curves are
-    the mean over y against x and the mean over x against y; the corner's columns and rows are
-    shaded. (c to e) By layer, means over active units with 95% intervals over seeds: the share of a
-    unit's variance (c) of x alone or of y alone, whichever is larger, (d) of x and y jointly, and
-    (e), part of that, of the best product of a function of x and one of y. Beside them a decoder
-    that saw bumps alone, outside the same corner. Titles have the last hidden layer."""
+    """With bumps beside single-factor images ("stripes") in training, more of a unit's variance
+    needs x and y jointly. Figure 15. (a, b) Units of the first seeds trained on stripes alone (a)
+    and with the most bumps (b). Of four layers, the middle and the last of eight units by rising
+    interaction of x and y. Maps have scales of their own; outlined: the held-out corner. Below: the
+    shares of variance that x alone and y alone explain. Curves: means over the other factor;
+    shaded: the corner's columns and rows. (c to e) The share of variance by layer: (c) of x or y
+    alone, the larger; (d) of both jointly; (e) part of d, of the best product of a function of x
+    and one of y. Means over active units, 95% intervals over seeds; titles have the last hidden
+    layer. "Bumps alone": trained without stripes, outside the same corner."""
     networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     ends = networks[0], networks[-1]
     picture = plotting.new_figure(plotting.WIDTH, 7.2)
@@ -123,20 +122,16 @@ def _true_stripes(run):
 
 @figure("fig4", runs=("stripes_*_bumps",))
 def draw_stripes(runs):
-    """With all stripes and a few bumps in training, bumps in the held-out corner are drawn. Figure
-    4, with the paper's letters; its (c), how much data is needed, is figure fig4c. (a) What
-    training shows: every vertical and horizontal stripe (one of each here), and a few bumps outside
-    the held-out corner (dots: those of the first seed). (b) At held-out points (circles): the true
-    bump, the sum of its two stripes, and what first seeds draw that saw so many bumps. Each image
-    runs from its lowest value, white, to its largest, black; both are printed below. (d) For the
-    decoder that saw a few bumps: log10 of every layer's volume element over the mean of its ID
-    cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
-    interaction of x and y; below, the shares of a unit's variance over cells that x alone and y
-    alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The same for two units that are
-    chosen by their shares, among those with a tenth of the largest variance: of the first hidden
-    layer the one with the largest lesser of both shares, as in a plus, and of the last hidden layer
-    the one of the largest share by a product of x and y, as in a bump; with tuning curves: mean
-    over y against x, and mean over x against y; the corner's columns and rows are shaded."""
+    """With all single-factor images ("stripes") and enough bumps in training, most bumps in the
+    held-out corner are rendered. Figure 4, with the paper's letters; its (c) is fig4c. (a)
+    Training: all stripes (one of each kind here), and bumps outside the corner (dots: first seed).
+    (b) At held-out points (circles): the target ("asked"), the sum of its two stripes ("plus"), and
+    first seeds' outputs by number of bumps. Below: the lowest value, white, and the highest, black.
+    (d) The decoder of a: log10 of every layer's volume element over its ID mean, mean over seeds.
+    (e) Its first seed: units of layer 1 by rising interaction. Below: the shares of variance that x
+    alone and y alone explain. (f) The unit of layer 1 most like a plus, and that of the last hidden
+    layer with the largest product share. Both are among units with a tenth of the largest variance.
+    Curves: means over the other factor; shaded: the corner's columns and rows."""
     run = next(runs[name] for name in FEW if name in runs)
     networks, held_out, names = by_bumps(runs), run.maps["held_out"], run.layer_names
     true, plus = _true_stripes(networks[0])
@@ -223,14 +218,14 @@ def _show_range(axis, image, cells, index):
 
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
-    """Stripes alone do not settle what their sum means; a few bumps beside them do. Figure 7. (a)
-    All stripes, as training shows them. (b) At held-out points (circles), what first seeds draw
-    that saw so many bumps beside the stripes. Each image runs from its lowest value, white, to its
-    largest, black; both are printed below. (c) Error over the held-out corner to the true bump and
-    to the plus, the sum of its two stripes, each over a blank image's error to the same; dotted, 1.
-    (d) The share of held-out images that are rendered, and of those whose brightest pixel is the
-    requested one; dotted, the share that C10 asks for. Means (geometric for errors) with 95%
-    intervals; dots are seeds."""
+    """Trained on single-factor images ("stripes") alone, seeds disagree on held-out bumps; with
+    enough bumps beside them, most are rendered. Figure 7. (a) All stripes in training. (b) First
+    seeds' outputs (at the papers' size, of two seeds) at held-out points (circles), by number of
+    bumps. Below: the lowest value, white, and the highest, black. (c) Error in the held-out corner
+    to the true bump and to the plus (the sum of its stripes), over a blank image's to the same;
+    dotted: 1. (d) The share of held-out images rendered, and of those whose brightest pixel is
+    right; dotted: the share that C10 asks for. Means (geometric for errors) with 95% intervals;
+    dots are seeds."""
     networks = by_bumps(runs)
     cells, (true, plus) = networks[0].cells, _true_stripes(networks[0])
     rows = max(len(networks), 3)

@@ -31,19 +31,15 @@ PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each
 
 @figure("three_factors", runs=tuple(RUNS), by_default=False)
 def draw(runs):
-    """Held-out combinations are drawn if all their pairs of values were seen, and fail if one pair
-    of values, (x, y), was not. Networks of three factors, by what is held out: a box of
-    combinations, of which each pair of values is seen; a square of x and y at every size, so that
-    none of its pairs (x, y) is seen; one of x and size at every y; or as many combinations as in
-    the box, at random. Means over seeds (geometric for errors) with 95% intervals; grey dots are
-    seeds. (a) The share of good images (an error of at most a quarter of a blank image's) and of
-    exact positions. (b) Error over held-out combinations, that of a blank image being 1; crosses
-    are predictors that only know the ID images. (c) Good held-out images by how many of their three
-    pairs of values occur in some ID combination. (d) The same by the distance to the nearest ID
-    combination. (e) The share of images with the right position, with the right size (that of the
-    nearest true image at the drawn position), and with both. (f) What first seeds draw at
-    combinations of the held-out box (circles), of three sizes; images are scaled by the factor
-    below them."""
+    """Most held-out combinations are good, except those whose pair (x, y) training lacks. Held out
+    are a box of x, y and size, whose pairs of values are all ID; a block of (x, y) at every size;
+    one of (x, size) at every y; or random combinations. Means over seeds (geometric for errors),
+    95% intervals; grey dots are seeds. (a) The share of good images (error at most a quarter of a
+    blank image's) and of exact positions. (b) OOD error over a blank image's; crosses: baselines
+    that only know the ID images. (c, d) Good held-out images by how many of their three pairs are
+    ID (c), and by distance to the nearest ID combination (d). (e) The share with the right
+    position, the right size (that of the nearest true image there), and both. (f) Targets ("asked")
+    and first seeds' outputs in the box (circles), for three sizes; below, scaling factors."""
     results = {RUNS[name]: run.cells for name, run in in_order(RUNS, runs).items()}
     picture = plotting.new_figure(plotting.WIDTH, 7.6)
     above, below, drawn = picture.subfigures(3, 1, height_ratios=[2.2, 2.5, 2.9])
