@@ -18,11 +18,11 @@ CELL, SHARE, LINE, LETTER = 0.19, 0.5, 0.12, 0.052  # inches
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
 def draw(rows):
-    """Most verdicts stay the same whatever is changed in what the papers leave open. A row is a
-    claim, a column one setting that is changed alone around its base networks. An empty place is a
-    claim whose networks lack the setting. Right: at how many of the settings whose networks learned
-    the verdict is that of the base. Networks of four seeds; bumps on a grid of 16, sprites of 32
-    pixels, students of 8 modules."""
+    """Most verdicts stay the same whatever is changed in what the papers leave open. Rows: claims.
+    Columns: one setting that is changed alone around a claim's base networks; empty where these
+    lack it. Right: at how many of the settings whose networks learned the verdict is that of the
+    base. Networks of four seeds; bumps on a grid of 16, sprites of 32 pixels, students of 8
+    modules."""
     rows, asked = [row for row in rows if row["setting"] != FRESH], {}
     for row in rows:
         if row["setting"] != BASE:

@@ -12,19 +12,16 @@ from . import tables
 
 @figure("league", runs=("league_*",), by_default=False, of_summaries=True)
 def draw(runs):
-    """What is held out at random is mostly right, by interpolation, too; of a block or a corner
-    most models get little right. Rows are models, columns tasks and what is held out of them,
-    always as many combinations of a task. In a cell: the share of held-out combinations that
-    are composed, mean over seeds, with its 95% interval below. Small, on its right: the share
-    by kernel ridge regression on the same codes, with a Gaussian kernel or, if the run has it
-    and it is more, with that of a wide network, which learns no features. Bold: the model
-    composes. At least .95 of the seen combinations are right, and the share lies above .5,
-    above those of both kernels and above that of every other trivial predictor, the best of
-    which is the last row. Dotted frame: the model has not learnt. Less than .95 of the seen
-    combinations are right; that share is given below. Composed means: of bumps, that the image
-    is rendered (at any level: correlation, gain, and more like it than like the nearest seen
-    image); of digits, that the digit is right, the angle within 5 degrees, and the error below
-    a twentieth of a blank image's. Parameters are those on the first task."""
+    """Models are mostly right on combinations held out at random, as kernel ridge regression (KRR)
+    often is. Few generalize compositionally to a block, none to a corner. In a cell: the share of
+    held-out combinations that are right ("composed"), mean over seeds; below, its 95% interval.
+    Small: KRR on the same encoding, or NTK regression where it is run and higher. Bold: the model
+    generalizes compositionally. At least .95 of ID combinations are right, and the interval lies
+    above .5 and above every baseline. The last row has the best baseline besides these two. Dotted
+    frame: fewer than .95 of ID combinations are right; this share stands below. Columns of a task
+    hold out as many combinations; parameters are those on the first task. Right means, of bumps and
+    sprites: rendered; of digits: the right digit, an angle within 5 degrees, and an error below a
+    twentieth of a blank image's."""
     cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
     counts = tables.parameters(runs.values())
     bottom, last = len(cells), len(columns) - 0.4
