@@ -34,8 +34,8 @@ IMAGE, IMAGE_GAP, IMAGE_ROW = 0.46, 0.07, 0.72
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
 def draw_layers(runs):
     """With the bump encoding, held-out cells become harder to decode from layer to layer. With the
-    ramp encoding, the interval of this change up to the last hidden layer includes 0. Figure 2,
-    with the paper's letters; one line for each depth, with 95% intervals over seeds. (a, b) R² of a
+    ramp encoding, the interval of this change up to the last hidden layer includes 0. Figure 2;
+    one line for each depth, with 95% intervals over seeds. (a, b) R² of a
     linear probe of x and y, by layer, OOD and, dashed, ID. (c, d) How far the metric tensor
     factorizes: the mean over cells of Eq 7's ratio, from exact derivatives. (e, f) Of each
     encoding's deepest network: log10 of every layer's volume element over the mean of its ID cells.
