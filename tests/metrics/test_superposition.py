@@ -59,3 +59,7 @@ def test_scores_are_means_over_the_hole_and_over_its_inner_half():
     shuffled = np.stack([superposition.superposition_r2(outputs, parts[each]) for each in others])
     assert found["inner_shuffled_r2"] == pytest.approx(shuffled[:, [5, 6, 9, 10, 15]].mean())
     assert np.isnan(list(superposition.scores(outputs, None, points, distance).values())).all()
+
+
+def test_a_point_at_half_of_the_largest_distance_is_an_inner_one():
+    np.testing.assert_array_equal(superposition.inner([1, 2, 4]), [False, True, True])

@@ -230,6 +230,23 @@ def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(ru
                 assert number == pytest.approx(errors[mask].mean(), rel=1e-4, abs=1e-9)
 
 
+def test_a_derived_number_of_a_summary_is_the_median_of_its_own_column(own_task, tiny, tmp_path):
+    """Not what the other numbers' medians give. Two evaluations, far apart at this large rate."""
+    path, name = own_task
+    derived = 'derived=lambda means: {"inverse": 1 / means["mse"]}, interpolated=False)'
+    path.write_text(path.read_text().replace("out, example)", f"out, example, {derived}"))
+    config = changed(tiny, {"task.name": name, "model.name": "mlp", "model.depth": 1,
+                            "training.learning_rate": 3.0, "training.steps": 20})  # fmt: skip
+    summary = experiment.train(config, tmp_path / "run", progress=False)
+    rows = pd.read_csv(tmp_path / "run" / "metrics.csv")
+    for seed, numbers in summary["seeds"].items():
+        late = rows[(rows["seed"] == int(seed)) & rows["step"].isin([19, 20])]
+        for region in ("id", "ood"):
+            expected = late[f"{region}.inverse"].median()
+            assert numbers[f"{region}.inverse"] == pytest.approx(expected, rel=1e-6)
+            assert 1 / late[f"{region}.mse"].median() < 0.999 * expected
+
+
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path, monkeypatch):
     """Whose bytes have reached the disk before they have the name."""
     path, calls = tmp_path / "a.json", []

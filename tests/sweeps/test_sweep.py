@@ -322,6 +322,19 @@ def test_a_batch_that_memory_does_not_hold_says_what_to_lower(small, monkeypatch
         group.train(trials[:1], lambda _: None)
 
 
+def test_the_training_loss_of_a_trial_is_the_mean_over_its_last_50_steps(small):
+    """A program that loses n at step n is at 61 to 110 then."""
+    config = one_curve(small)
+    trials = plan.first_trials(config)
+    (group,) = groups.compile_groups(config, trials)
+    program = Mock()
+    group._program_and_width = program, 1
+    program.advance.return_value = None, np.ones((group.size, 1)) * np.arange(1, 111)
+    program.score.return_value = np.zeros((group.size, len(group.measures) - 1))
+    assert group.measures[0] == "train_loss"
+    np.testing.assert_array_equal(group.train(trials[:1], lambda _: None)[:, 0], 85.5)
+
+
 # --- over any field --------------------------------------------------------------------------
 
 

@@ -105,6 +105,13 @@ def test_regions_are_what_their_picture_shows(text, values, joint):
     np.testing.assert_array_equal(held_out(text, LINE, cell), expected)
 
 
+def test_the_middle_of_an_odd_number_of_values_is_in_the_lower_half():
+    factors = (Factor("a", np.arange(3)), Factor("b", np.arange(5)))
+    point = cells(factors)
+    mask = held_out("recombination_to_range(a, b)", factors, point)
+    assert sorted(map(tuple, point[mask])) == [(0, 3), (0, 4)]
+
+
 def test_random_cells_are_those_of_the_generators_permutation():
     order = np.random.default_rng(4).permutation(len(POINTS))
     for text, count in (("random(.3, seed=4)", 54), ("random(posX > .5, seed=4)", 90)):
