@@ -36,8 +36,13 @@ def text(run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def network(text):
     """What the page says of the run."""
-    (one,) = json.loads(re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)[1])["networks"]
+    (one,) = networks_of(text)
     return one
+
+
+def networks_of(text: str) -> list[dict]:
+    """What a page says of its networks."""
+    return json.loads(re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)[1])["networks"]
 
 
 def test_images_are_what_the_networks_say_within_half_a_level(run, network):
@@ -249,11 +254,15 @@ def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
 # --- the command -----------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_page_of_some_seeds(copy, capsys):
+def test_the_command_writes_the_page_of_some_seeds(run, copy, capsys):
     call(explore, f"--workdir={copy}", "--seeds=7,7")
     assert capsys.readouterr().out == f"wrote {copy / 'explorer.html'}\n"
     text = (copy / "explorer.html").read_text()
     assert '"seeds":[7]' in text and '"t":null' in text and '[{"claim":"composition"' in text
+    (network,) = networks_of(text)
+    shown = [layer["numbers"]["probe R², held out"] for layer in network["layers"]]
+    of_seed = run.layers("probe.ood_r2")[run.seeds.index(7)]
+    np.testing.assert_allclose(shown, of_seed[:, None])
     directory.write_json(copy / "claims.json", [{"claim": "one that judge left"}])
     assert '[{"claim":"one that judge left"}]' in explore.explore(copy, [7]).read_text()
     with pytest.raises(RunError, match="--seeds=3: tiny has no such seed; it has 0, 7"):

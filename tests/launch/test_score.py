@@ -1,6 +1,7 @@
 """Predictions of any framework: scored as a run of ours is, and refused in one line."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from compgen_jax.runs import predictions
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from launch import score
+from launch import cell_maps, score
 from tests.command import call, refused
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
@@ -57,6 +58,9 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     # seeds that agree to the cell show no spread: the interval of a share reaches 1.5 cells
     ends = [max(gain - 1.5 / 100, 0), min(gain + 1.5 / 100, 1)]
     assert report["mean"]["ood.rendered"]["ci95"] == pytest.approx(ends)
+    # of the 156 cells that are not held out
+    ends = [max(gain - 1.5 / 156, 0), min(gain + 1.5 / 156, 1)]
+    assert report["mean"]["id.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
     assert {row["verdict"] for row in report["verdict"]} == {verdict}
     assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
@@ -78,15 +82,32 @@ def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
 
 
 def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
-    """Its template has so many of them; each network is scored on the examples of its own seed."""
+    """Its template has so many of them, with other inputs than those at the points that networks
+    are scored at; each network is scored on the examples of its own seed."""
     task = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12).make()
     path = tmp_path / "t.npz"
-    templates = [predictions.write_template(path, tiny, task, seed, 8) for seed in (0, 1)]
-    assert len(templates[0]["train_points"]) == 8
+    templates = [predictions.write_template(path, tiny, task, seed, 24) for seed in (0, 1)]
+    assert len(templates[0]["train_points"]) == len(templates[0]["points"]) == 24
+    # a row of numbers ends with the inputs, 4 samples of 4
+    inputs, train_inputs = (templates[0][name][:, -16:] for name in ("codes", "train_codes"))
+    assert not np.isclose(inputs, train_inputs).all(axis=1).any()
     targets = np.stack([template["targets"] for template in templates])
     assert not np.allclose(*targets)
     run = predictions.load(file(tmp_path, predictions=targets), tiny, task)
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
+
+
+def test_the_first_factor_of_a_map_is_across_and_the_second_up(run, monkeypatch):
+    saved = Mock(return_value={"png": b""})
+    monkeypatch.setattr(cell_maps.plotting, "saved", saved)
+    x, y = tasks.points(run.task).T
+    cell_maps.draw(run.task, {"mse": (x + 10 * y)[None], "rendered": (x > y)[None]}, "by hand")
+    figure = saved.call_args.args[0]
+    cell_maps.plotting.close(figure)
+    axis = figure.axes[0]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("x", "y")
+    columns, rows = np.meshgrid(np.arange(8), np.arange(8))
+    np.testing.assert_array_equal(axis.images[0].get_array(), columns + 10 * rows)
 
 
 UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))

@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, SweepConfig, changed
 from compgen_jax.sweeps import plan, table
-from compgen_jax.sweeps.summary import summarize
+from compgen_jax.sweeps.summary import describe_search, summarize
 from compgen_jax.sweeps.table import Layout, SweepTrial
 
 GRIDS = ("task.grid", (8, 12))
@@ -139,6 +139,16 @@ def test_any_other_damage_is_named_by_its_line(line, old, new, message):
 
 
 # --- what is told of a search ----------------------------------------------------------------
+
+
+def test_a_search_prints_the_largest_value_that_was_too_little_and_the_least_that_was_enough():
+    found = [("above", 10.0), ("above", 20.0), ("below", 6.0), ("below", 3.0), ("unknown", np.nan)]
+    thresholds = [{"seed": s, "status": status, "value": value}
+                  for s, (status, value) in enumerate(found)]  # fmt: skip
+    reading = {"where": "ood", "score": "exact_accuracy", "target": 0.9, "thresholds": thresholds}
+    counts = "above 20 for 2 of 5 seeds, below 3 for 2 of 5 seeds, unknown for 1 of 5 seeds"
+    expected = [f"ood exact_accuracy 0.9: task.images {counts}"]
+    assert describe_search(sweep_of(GRIDS), [reading]) == expected
 
 
 def test_thresholds_are_those_of_their_grid_and_seed():

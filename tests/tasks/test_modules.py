@@ -273,3 +273,6 @@ def test_the_share_that_is_read_is_that_of_new_latents():
     assert modules.affine_r2(latents @ rng.normal(size=(3, 5)) + 2, latents) == pytest.approx(1)
     assert modules.affine_r2(latents + noise, latents) == pytest.approx(0.5, abs=0.05)
     assert modules.affine_r2(noise, latents) == pytest.approx(0, abs=0.01)
+    # 11 weights fit the noise of 30 rows, which says nothing of the other 30
+    latents, noise = rng.normal(size=(2, 60, 10))
+    assert modules.affine_r2(noise, latents) < -0.1
