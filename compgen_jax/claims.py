@@ -324,10 +324,12 @@ def _number(said, values) -> dict:
         return values
     if getattr(said, "counted", False):
         return share_with_interval(values)
-    if isinstance(said, Condition) and said.ratio:
+    if not isinstance(said, Condition):
+        return mean_with_interval(values, said.name)
+    if said.ratio:
         return geometric_mean_with_interval(np.maximum(values, TINY))
     number = mean_with_interval(values)
-    return of_share(number, said.cells, said.least) if getattr(said, "cells", 0) else number
+    return of_share(number, said.cells, said.least) if said.cells else number
 
 
 def of_share(number: dict, cells: float, least: float = 0.0) -> dict:

@@ -2,6 +2,7 @@
 
 import bisect
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -9,11 +10,22 @@ from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
 ROUNDED = 1e-9  # of the largest value: a mean below it is 0 but for rounding
+# in the name of a score or a note that lies between 0 and 1; one with 'less' is a difference
+SHARE = re.compile(r"(share|rendered|accuracy)\b(?!.*\bless\b)")
 
 
-def mean_with_interval(values_T) -> dict:
-    """{'value': mean, 'ci95': [low, high]} over seeds."""
-    return {"value": float(np.mean(values_T)), "ci95": list(t_interval(values_T))}
+def mean_with_interval(values_T, name: str = "") -> dict:
+    """{'value': mean, 'ci95': [low, high]} over seeds; `in_range` if its name is given."""
+    return in_range(name, {"value": float(np.mean(values_T)), "ci95": list(t_interval(values_T))})
+
+
+def in_range(name: str, number: dict) -> dict:
+    """A {'value', 'ci95'}; if its name says a share (`SHARE`), its interval ends at 0 and 1. None
+    and NaN, what is not known, stay."""
+    if number["value"] is None or not (SHARE.search(name) and 0 <= number["value"] <= 1):
+        return number
+    ends = [end if end is None else min(max(end, 0.0), 1.0) for end in number["ci95"]]
+    return number | {"ci95": ends}
 
 
 def geometric_mean_with_interval(values_T) -> dict:

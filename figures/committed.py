@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from compgen_jax.runs.run import Run
+from compgen_jax.statistics import in_range
 
 from .papers import FIGURES, PAPERS
 
@@ -28,7 +29,10 @@ def runs(scale: str) -> dict[str, Run]:
     for name, config in configs(scale).items():
         path = RESULTS / scale / "runs" / f"{config.name}.json"
         if path.exists():
-            runs[name] = Run.of_summary(config, json.loads(path.read_text()))
+            summary = json.loads(path.read_text())
+            # some are of a version that did not cut the intervals of shares
+            mean = {name: in_range(name, number) for name, number in summary["mean"].items()}
+            runs[name] = Run.of_summary(config, summary | {"mean": mean})
     return runs
 
 

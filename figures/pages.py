@@ -16,7 +16,6 @@ import sys
 from math import isfinite
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from absl import flags
 
@@ -84,8 +83,9 @@ Which runs come with the package, how long do they take, and what came out?
 
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
-intervals: the share of images *rendered* or, where that is not measured, the accuracy that is named
-([terms](../glossary.md)). Where training shows stripes, most images ID are not among those shown.
+intervals, cut at 0 and 1: the share of images *rendered* or, where that is not measured, the
+accuracy that is named ([terms](../glossary.md)). Where training shows stripes, most images ID are
+not among those shown.
 `python -m figures.pages` writes this page."""
 
 
@@ -346,8 +346,9 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     lines = [
         f"# Results at {scale} scale",
         "",
-        "Numbers are means over seeds with 95% intervals (Student's t), computed by `figures.make` "
-        "from the runs in `trained/`. This command makes all of it again, pictures included:",
+        "Numbers are means over seeds with 95% intervals (Student's t; of shares, cut at 0 and 1), "
+        "computed by `figures.make` from the runs in `trained/`. This command makes all of it "
+        "again, pictures included:",
         "",
         f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
     ]
@@ -476,8 +477,7 @@ def _result(preset, run) -> str:
     shares = []
     for region in ("ID", "OOD"):
         number = mean[f"{region.lower()}.{score}"]
-        inside = number | {"ci95": np.clip(number["ci95"], 0, 1)}
-        shares.append(f"{region} {text.with_interval(inside, digits=2)}")
+        shares.append(f"{region} {text.with_interval(number, digits=2)}")
     found = f"{score.replace('_', ' ')} {', '.join(shares)}"
     return f"{found}: {preset.result}" if preset.result else found
 

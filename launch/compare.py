@@ -101,8 +101,8 @@ def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
                 difference, least = of_share(difference, cells, least=-1.0), LEAST_CELLS / cells
             low, high = difference["ci95"]
             compared[name] = {
-                "a": mean_with_interval(first),
-                "b": mean_with_interval(second),
+                "a": mean_with_interval(first, name),
+                "b": mean_with_interval(second, name),
                 "difference": difference,
                 "settled": bool(low > 0 or high < 0),
                 "seeds": seeds_to_settle(second - first, least),

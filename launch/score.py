@@ -98,7 +98,7 @@ def means(run, per_seed: dict) -> dict:
     masks = tasks.regions(run.task)
     for name in next(iter(per_seed.values())):
         region, _, score = name.partition(".")
-        averages[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()])
+        averages[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
         if score in shares:
             averages[name] = claims.of_share(averages[name], masks[region].sum())
     return averages

@@ -17,6 +17,24 @@ def test_three_seeds_have_students_interval():
     assert t_interval(values, 0.8) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
+def test_the_interval_of_a_share_ends_at_0_and_1_and_no_others_does():
+    low = 5 / 6 - T_2 / 6  # of 1, 1 and 0.5, whose mean has the standard error 1/6
+    names = "ood.rendered", "id.interpolator_exact_accuracy", "share rendered OOD, none"
+    for name in names:
+        number = statistics.mean_with_interval([1, 1, 0.5], name)
+        assert number["value"] == 5 / 6 and number["ci95"] == pytest.approx([low, 1])
+        number = statistics.mean_with_interval([0, 0, 0.5], name)
+        assert number["ci95"] == pytest.approx([0, 1 - low])
+    for name in ("", "ood.r2", "ood.rendered_mse", "share rendered OOD, less that without"):
+        number = statistics.mean_with_interval([1, 1, 0.5], name)
+        assert number["ci95"] == pytest.approx([low, 5 / 3 - low])
+    percent = statistics.mean_with_interval([99, 99, 50], "accuracy")
+    assert percent["ci95"][1] > 100
+    unknown = {"value": None, "ci95": [None, None]}
+    assert statistics.in_range("ood.rendered", unknown) == unknown
+    assert np.isnan(statistics.mean_with_interval([1.0], "ood.rendered")["ci95"]).all()
+
+
 def test_equal_values_have_no_spread_and_one_seed_shows_none():
     assert statistics.mean_with_interval([0.5] * 5) == {"value": 0.5, "ci95": [0.5, 0.5]}
     assert all(math.isnan(end) for end in t_interval([1.0]))

@@ -290,7 +290,7 @@ def _summary(job: _Job, say: Callable) -> dict:
         seeds[str(seed)] |= {name: float(values[index]) for name, values in trivial.items()}
         seeds[str(seed)] = _with_derived(job.task, seeds[str(seed)])
     mean = {
-        name: mean_with_interval([one[name] for one in seeds.values()])
+        name: mean_with_interval([one[name] for one in seeds.values()], name)
         for name in next(iter(seeds.values()))
     }
     facts = {name: float(value) for name, value in job.task.facts().items()}

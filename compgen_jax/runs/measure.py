@@ -275,7 +275,7 @@ def _write(workdir: Path, measured: Measured):
     text = measured.table.to_csv(index=False, lineterminator="\n")
     directory.write_text(workdir / "layers.csv", text)
     numbers, outputs = measured.numbers, measured.outputs
-    means = {name: [mean_with_interval(each) for each in v.T] for name, v in numbers.items()}
+    means = {name: [mean_with_interval(each, name) for each in v.T] for name, v in numbers.items()}
     summary = {
         "version": VERSION,
         "rows": len(measured.table),
@@ -285,6 +285,7 @@ def _write(workdir: Path, measured: Measured):
         "seeds": list(measured.seeds),
         "numbers": {name: values.tolist() for name, values in numbers.items()},
         "outputs": {name: values.tolist() for name, values in outputs.items()},
-        "mean": means | {name: mean_with_interval(values) for name, values in outputs.items()},
+        "mean": means
+        | {name: mean_with_interval(values, name) for name, values in outputs.items()},
     }
     directory.write_json(workdir / "analysis.json", summary)

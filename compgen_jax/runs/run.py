@@ -99,7 +99,9 @@ class Run:
         numbers = [next(iter(run.summary["seeds"].values())) for run in runs]
         summary = {
             "seeds": {str(index): one for index, one in enumerate(numbers)},
-            "mean": {key: mean_with_interval([one[key] for one in numbers]) for key in numbers[0]},
+            "mean": {
+                key: mean_with_interval([one[key] for one in numbers], key) for key in numbers[0]
+            },
             "task": runs[0].summary["task"],
         }
         config = changed(runs[0].config, {"name": name})

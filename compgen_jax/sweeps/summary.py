@@ -60,7 +60,7 @@ def _means(layout: table.Layout, results: Table) -> list[dict]:
     return [
         dict(zip(layout.axes, axes, strict=True))
         | {
-            name: mean_with_interval(column)
+            name: mean_with_interval(column, name)
             for name, column in zip(layout.measures, np.transpose(values or missing), strict=True)
         }
         for axes, values in by_axes.items()
@@ -101,8 +101,8 @@ def _threshold(thresholds: list[dict]) -> str:
         elif status == scaling.UNKNOWN:
             parts.append(f"unknown for {len(values)} of {seeds} seeds")
         elif values:
-            most = max(values) if status == scaling.ABOVE else min(values)
-            parts.append(f"{status} {text.number(most)} for {len(values)} of {seeds} seeds")
+            bound = min(values) if status == scaling.ABOVE else max(values)  # holds of each seed
+            parts.append(f"{status} {text.number(bound)} for {len(values)} of {seeds} seeds")
     return ", ".join(parts)
 
 

@@ -71,7 +71,8 @@ class Task(NamedTuple):
     output:     shapes of the model's output, if they differ from the target's.
     prediction: output -> array: the model's answer, without conventions (polarity, softmax).
     truth:      target -> array of the same shape: the right answer; by default `prediction`.
-    scores:     prediction, truth, point -> named scalars, bool for a hit.
+    scores:     prediction, truth, point -> named scalars, bool for a hit. A name that ends in
+                `accuracy` or `rendered` is that of a share (`statistics.SHARE`).
     nearest:    points (..., F), NumPy or JAX -> the nearest seen point of each (..., F), NaN for a
                 point that is seen. Only for scores that need it: `scores` then takes it as an
                 optional fourth argument, as trials with different supports share a program.

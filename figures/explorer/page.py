@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from compgen_jax.claims import BASE
 from compgen_jax.runs import directory
-from compgen_jax.statistics import LEVEL
+from compgen_jax.statistics import LEVEL, in_range
 from compgen_jax.tasks import task as tasks
 
 from .. import plotting
@@ -74,7 +74,11 @@ def on(verdicts, names) -> list[dict]:
 
 
 def _shown(verdicts) -> list[dict]:
-    return [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
+    """The rows as the page has them; some are of a version that did not cut the intervals of
+    shares."""
+    cut = lambda notes: {name: in_range(name, number) for name, number in notes.items()}
+    rows = [row | {"notes": cut(row["notes"])} if "notes" in row else row for row in verdicts]
+    return [{name: row[name] for name in SHOWN if name in row} for row in rows]
 
 
 def _as_json(value) -> Markup:

@@ -141,12 +141,12 @@ def test_any_other_damage_is_named_by_its_line(line, old, new, message):
 # --- what is told of a search ----------------------------------------------------------------
 
 
-def test_a_search_prints_the_largest_value_that_was_too_little_and_the_least_that_was_enough():
+def test_a_search_prints_bounds_that_hold_of_each_seed_they_count():
     found = [("above", 10.0), ("above", 20.0), ("below", 6.0), ("below", 3.0), ("unknown", np.nan)]
     thresholds = [{"seed": s, "status": status, "value": value}
                   for s, (status, value) in enumerate(found)]  # fmt: skip
     reading = {"where": "ood", "score": "exact_accuracy", "target": 0.9, "thresholds": thresholds}
-    counts = "above 20 for 2 of 5 seeds, below 3 for 2 of 5 seeds, unknown for 1 of 5 seeds"
+    counts = "above 10 for 2 of 5 seeds, below 6 for 2 of 5 seeds, unknown for 1 of 5 seeds"
     expected = [f"ood exact_accuracy 0.9: task.images {counts}"]
     assert describe_search(sweep_of(GRIDS), [reading]) == expected
 
@@ -162,3 +162,16 @@ def test_thresholds_are_those_of_their_grid_and_seed():
     (reading,) = (r for r in readings if (r["where"], r["score"]) == ("ood", "exact_accuracy"))
     status = {(t["task.grid"], t["seed"]): t["status"] for t in reading["thresholds"]}
     assert status == {(8, 5): "reached", **dict.fromkeys([(8, 0), (12, 0), (12, 5)], "above")}
+
+
+def test_no_mean_share_ends_above_1_and_an_error_has_its_whole_interval():
+    seeds = {"training.seeds": (0, 1, 2), "sweep.search.field": ""}
+    config = sweep_of(GRIDS, **seeds)
+    names = plan.layout(config).measures
+    results = {
+        trial: np.full(len(names), 0.5 if trial.seed == 2 else 1.0)
+        for trial in plan.first_trials(config)
+    }
+    for mean in summarize(config, results)["means"]:
+        assert mean["ood.exact_accuracy"]["ci95"] == pytest.approx([0.1162, 1], abs=1e-4)
+        assert mean["ood.mse"]["ci95"][1] > 1.5
