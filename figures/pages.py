@@ -244,10 +244,10 @@ def _cell(row: dict) -> str:
     settings."""
     (name, first), settings = next(iter(row["conditions"].items())), row.get("settings")
     key = {(row["scale"], row["claim"], row["case"]): row}
-    own = quoted.sign(f"{row['scale']} {row['claim']}/{row['case']}; {name}", key)
+    sign = quoted.sign(f"{row['scale']} {row['claim']}/{row['case']}; {name}", key)
     verdict = quoted.symbol(row)
-    parts = [f"{text.with_interval(first)} **{own}**"]
-    parts += [f"verdict **{verdict}**"] if own != verdict else []
+    parts = [f"{text.with_interval(first)} **{sign}**"]
+    parts += [f"verdict **{verdict}**"] if sign != verdict else []
     parts.append(row["reason"])
     if settings and settings["trained"]:
         differ = f" (not {claims.first_of(settings['differ'])})" if settings["differ"] else ""
@@ -323,7 +323,7 @@ def filled(page: str, rows: dict[tuple, dict]) -> str:
         if count:
             return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
         if number:
-            return f"{mark}{quoted.shown(f'{of}{number}; {how}', rows)}<!-- ] -->"
+            return f"{mark}{quoted.printed(f'{of}{number}; {how}', rows)}<!-- ] -->"
         row = rows.get(quoted.parts(of)[0])
         if row is None or row["verdict"] != verdict:
             raise ValueError(
@@ -409,10 +409,10 @@ def by_distance() -> list[str]:
     for (run, title), who in itertools.product(NEAR.items(), ("cells", "interpolator")):
         of_run = both[(both.run == run) & (both.predictor == who)].drop_duplicates("distance")
         numbers = [
-            {"value": one.rendered, "ci95": [one.low, one.high]} for one in of_run.itertuples()
+            {"value": row.rendered, "ci95": [row.low, row.high]} for row in of_run.itertuples()
         ]
-        shown = [quoted.formatted(number, "%" if who == "cells" else "%.") for number in numbers]
-        lines.append((title if who == "cells" else "*interpolation*", *shown))
+        how, name = ("%", title) if who == "cells" else ("%.", "*interpolation*")
+        lines.append((name, *(quoted.formatted(number, how) for number in numbers)))
     levels = sorted(both.distance.unique())
     return table(("network", *(f"{level:g}" for level in levels)), lines)
 

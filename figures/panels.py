@@ -21,13 +21,13 @@ def page(rows: dict, runs: dict) -> str:
 
     Args: rows: those of `quoted.by_key`; runs: those at the papers' size, by name.
     """
-    said = read()
-    number = lambda mark: quoted.shown(mark[1], rows)
+    data = read()
+    number = lambda mark: quoted.printed(mark[1], rows)
     prose = {
-        name: re.sub(r"\{\{(.*?)\}\}", number, said[name]).strip() for name in ("head", "tail")
+        name: re.sub(r"\{\{(.*?)\}\}", number, data[name]).strip() for name in ("head", "tail")
     }
-    lines = [said["title"], "", prose["head"]]
-    for paper in said["paper"]:
+    lines = [data["title"], "", prose["head"]]
+    for paper in data["paper"]:
         lines += ["", f"## {paper['title']}", ""]
         head = "panel", "the paper says", "measure, and where it should lie"
         lines += table(
@@ -41,8 +41,8 @@ def page(rows: dict, runs: dict) -> str:
 
 def _line(panel: dict, rows: dict) -> tuple[str, ...]:
     see = f"[{panel['see']}](gallery.md#{panel['see']})" if "see" in panel else ""
-    came = [_came(panel, scale, rows) for scale in ("paper", "quick")]
-    return panel["figure"], panel["says"], panel["measure"], *came, panel["network"], see
+    results = [_result(panel, scale, rows) for scale in ("paper", "quick")]
+    return panel["figure"], panel["says"], panel["measure"], *results, panel["network"], see
 
 
 def _name(panel: dict, scale: str) -> str:
@@ -51,23 +51,23 @@ def _name(panel: dict, scale: str) -> str:
     return f"{scale} {name}" if name else ""
 
 
-def _came(panel: dict, scale: str, rows: dict) -> str:
+def _result(panel: dict, scale: str, rows: dict) -> str:
     """'4% [2, 6] **✓**'."""
     name = _name(panel, scale)
     if not name:
         return "not run"
     number, sign = quoted.number(name, rows), quoted.sign(name, rows, panel.get("must", ""))
     known = number["value"] is not None
-    shown = quoted.formatted(number, panel["how"]) if known else "not identified"
-    return f"{shown} **{sign}**"
+    value = quoted.formatted(number, panel["how"]) if known else "not identified"
+    return f"{value} **{sign}**"
 
 
 def readme_table(rows: dict) -> list[str]:
     """The lines of README's table."""
-    said = read()
-    by_name = {panel["id"]: panel for paper in said["paper"] for panel in paper["panel"]}
+    data = read()
+    by_name = {panel["id"]: panel for paper in data["paper"] for panel in paper["panel"]}
     lines = []
-    for row in said["readme"]:
+    for row in data["readme"]:
         panels = [by_name[name] for name in row["panels"]]
         names = [_name(panel, "paper") or _name(panel, "quick") for panel in panels]
         numbers = [quoted.number(name, rows) for name in names]

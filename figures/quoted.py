@@ -47,17 +47,17 @@ def number(name: str, rows: dict[tuple, dict]) -> dict:
         return of_runs(scale)[case].summary["mean"][condition]
     row = rows.get((scale, claim, case))
     numbers = row["notes"] | row["conditions"] if row else {}
-    names = [one for one in numbers if one == condition or one.startswith(f"{condition} (")]
-    if not names:
+    matching = [key for key in numbers if key == condition or key.startswith(f"{condition} (")]
+    if not matching:
         raise ValueError(f"{name}: {claim}/{case} has no number {condition!r}")
-    return numbers[min(names, key=len)]
+    return numbers[min(matching, key=len)]
 
 
 def parts(name: str) -> tuple[tuple[str, str, str], str]:
     """((scale, claim, case), number) of its name."""
-    of, _, condition = name.partition("; ")
-    scale, _, of = of.partition(" ")
-    claim, _, case = of.partition("/")
+    row, _, condition = name.partition("; ")
+    scale, _, row = row.partition(" ")
+    claim, _, case = row.partition("/")
     return (scale, claim, case), condition
 
 
@@ -68,14 +68,15 @@ def formatted(number: dict, how: str) -> str:
         return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
     digits = how.rstrip(".±")
     percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
-    shown = percent if digits == "%" else f"{{:.{digits}f}}".format
+    write = percent if digits == "%" else f"{{:.{digits}f}}".format
     low, high = number["ci95"]
-    value, half = map(shown, (number["value"], (high - low) / 2))
-    interval = {"": f" [{shown(low)}, {shown(high)}]", ".": "", "±": f" ± {half}"}
-    return f"{value}{'%' * (digits == '%')}{interval[how.removeprefix(digits)]}"
+    value, half = map(write, (number["value"], (high - low) / 2))
+    interval = {"": f" [{write(low)}, {write(high)}]", ".": "", "±": f" ± {half}"}
+    unit = "%" if digits == "%" else ""
+    return f"{value}{unit}{interval[how.removeprefix(digits)]}"
 
 
-def shown(name: str, rows: dict[tuple, dict]) -> str:
+def printed(name: str, rows: dict[tuple, dict]) -> str:
     """A number as a page prints it, by 'NAME; HOW'."""
     name, how = name.rsplit("; ", 1)
     return formatted(number(name, rows), how)
@@ -83,9 +84,10 @@ def shown(name: str, rows: dict[tuple, dict]) -> str:
 
 def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
     """The phrases of a page that quote numbers (quoted.toml), with the committed ones."""
-    said = tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
+    quotes = tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
     return [
-        one["phrase"].format(*(shown(name, rows) for name in one["numbers"])) for one in said[page]
+        quote["phrase"].format(*(printed(name, rows) for name in quote["numbers"]))
+        for quote in quotes[page]
     ]
 
 
