@@ -5,7 +5,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from . import quoted
+from compgen_jax.claims import INCONCLUSIVE, TRAINED
+
+from . import committed, quoted
 from .forced_rendering import authors
 from .tables import table
 
@@ -22,11 +24,7 @@ def page(rows: dict, runs: dict) -> str:
     Args: rows: those of `quoted.by_key`; runs: those at the papers' size, by name.
     """
     data = read()
-    number = lambda mark: quoted.printed(mark[1], rows)
-    prose = {
-        name: re.sub(r"\{\{(.*?)\}\}", number, data[name]).strip() for name in ("head", "tail")
-    }
-    lines = [data["title"], "", prose["head"]]
+    lines = [data["title"], "", data["head"].strip()]
     for paper in data["paper"]:
         lines += ["", f"## {paper['title']}", ""]
         head = "panel", "the paper says", "measure, and where it should lie"
@@ -36,11 +34,14 @@ def page(rows: dict, runs: dict) -> str:
         )
         if paper["title"] == "Forced rendering":
             lines += authors.table(runs)
-    return "\n".join([*lines, "", prose["tail"]]) + "\n"
+    text = "\n".join([*lines, "", data["tail"].strip()]) + "\n"
+    return re.sub(r"\{\{(.*?)\}\}", lambda mark: quoted.printed(mark[1], rows), text)
 
 
 def _line(panel: dict, rows: dict) -> tuple[str, ...]:
-    see = f"[{panel['see']}](gallery.md#{panel['see']})" if "see" in panel else ""
+    see = panel.get("see", "")
+    if see in {*committed.drawn("quick"), *committed.drawn("paper")}:
+        see = f"[{see}](gallery.md#{see})"
     results = [_result(panel, scale, rows) for scale in ("paper", "quick")]
     return panel["figure"], panel["says"], panel["measure"], *results, panel["network"], see
 
@@ -57,6 +58,8 @@ def _result(panel: dict, scale: str, rows: dict) -> str:
     if not name:
         return "not run"
     number, sign = quoted.number(name, rows), quoted.sign(name, rows, panel.get("must", ""))
+    if "gate" in panel and quoted.number(f"{scale} {panel['gate']}", rows)["value"] < TRAINED:
+        sign = quoted.SYMBOLS[INCONCLUSIVE]
     known = number["value"] is not None
     value = quoted.formatted(number, panel["how"]) if known else "not identified"
     return f"{value} **{sign}**"

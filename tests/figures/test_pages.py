@@ -173,6 +173,15 @@ def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, must
     assert quoted.sign("quick run/net; ood.exact_accuracy", {}, must) == sign
 
 
+def test_a_panel_whose_network_has_not_learnt_has_no_verdict():
+    share = {"value": 0.7, "ci95": [0.6, 0.8], "must be": "", "holds": True}
+    rows = quoted.by_key({"quick": [row(conditions={"share": share, "learnt": share})]})
+    panel = {"paper": "C10/bump; share", "how": "%"}
+    assert panels._result(panel, "quick", rows) == "70% [60, 80] **✓**"
+    assert panels._result(panel | {"gate": "C10/bump; learnt"}, "quick", rows).endswith("**–**")
+    assert panels._result(panel | {"quick": ""}, "quick", rows) == "not run"
+
+
 def test_every_panel_names_a_number_and_a_figure():
     """And README shows panels that are there, under the head of its table."""
     said = panels.read()
