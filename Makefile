@@ -37,8 +37,8 @@ figures: setup
 test: setup
 	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 
-# the site, in build/site; the variable stills the theme's notice that it will not run with mkdocs 2,
-# below which setup.cfg pins mkdocs
+# the site, in build/site; the variable stills the theme's notice that it gets no updates after
+# May 2027, and that Zensical, its successor, reads the same mkdocs.yml
 docs: $(DOCS_STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
