@@ -17,6 +17,7 @@ from compgen_jax.papers import presets
 from compgen_jax.runs.run import Run
 from tests.command import refused
 from tests.runs.test_damage import output_of
+from tests.trees import TWO_PROGRAMS
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_a_directory_without_a_run_is_one_line(tmp_path, swept):
 def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
     at_cells = Run.load(run.path).cells
     predictions = run.predict(at_cells.factors)
-    np.testing.assert_array_equal(predictions, at_cells.predictions)
+    np.testing.assert_allclose(predictions, at_cells.predictions, **TWO_PROGRAMS)
     assert run.predict([[2.0, 3.5]]).shape == (2, 1, 8, 8)
     table = run.cells
     assert list(table.columns[:5]) == ["seed", "x", "y", "held_out", "distance"]
@@ -164,6 +165,6 @@ def test_a_point_is_drawn_as_asked_drawn_and_difference(run):
     bump = np.exp(-(np.square(columns - 2) + np.square(rows - 3.5)) / (2 * sigma**2))
     np.testing.assert_allclose(shown(asked) / shown(asked).max(), bump / bump.max(), atol=1e-5)
     for axis, difference, image in zip((first, second), differences, predictions, strict=True):
-        np.testing.assert_array_equal(shown(axis), image)
+        np.testing.assert_allclose(shown(axis), image, **TWO_PROGRAMS)
         np.testing.assert_allclose(shown(difference), image - shown(asked), atol=1e-6)
     assert not empty.axison

@@ -1,8 +1,13 @@
-"""How far apart two trained networks are."""
+"""How far apart the results of two programs, and two trained networks, may be."""
 
 import chex
 import jax
 import numpy as np
+
+# Two compiled programs agree to rounding only: what is added, fused and contracted first is the
+# compiler's choice, and another one on another processor. A program that runs twice has the same
+# bits.
+TWO_PROGRAMS = {"rtol": 1e-5, "atol": 1e-6}
 
 
 def share_apart(params, others, atol: float) -> float:

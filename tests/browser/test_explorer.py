@@ -227,7 +227,8 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     assert ends == pytest.approx([every.min(), every.max()], rel=1e-6)
     region = driver.execute_script("return {...document.getElementById('region').dataset}")
     ends = {"mean": means.mean(), "low": means.mean() - half, "high": means.mean() + half}
-    assert {name: float(region[name]) for name in ends} == pytest.approx(ends, rel=1e-9)
+    # of scores of two programs
+    assert {name: float(region[name]) for name in ends} == pytest.approx(ends, rel=1e-5)
     assert find(driver, "#region").text.startswith(
         "Region of 25 combinations, 9 of the held-out region."
     )

@@ -3,6 +3,7 @@
 import json
 from unittest.mock import Mock
 
+import chex
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from launch import cell_maps, score
 from tests.command import call, refused
+from tests.trees import TWO_PROGRAMS
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
 
@@ -31,7 +33,7 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(run, tmp_path):
     assert scored.seeds == run.seeds
     for name, values in run.cells.scores.items():
         np.testing.assert_allclose(scored.cells.scores[name], values, rtol=1e-5, atol=1e-7)
-    assert scored.trivial == run.trivial
+    chex.assert_trees_all_close(scored.trivial, run.trivial, **TWO_PROGRAMS)
     numbers = predictions.numbers(scored)
     held_out = tasks.regions(run.task)["ood"]
     for index, seed in enumerate(run.seeds):
@@ -77,8 +79,9 @@ def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
     assert not (shown & arrays["held_out"]).any()
     index = {tuple(point): cell for cell, point in enumerate(points)}
     cells = [index[tuple(point)] for point in arrays["train_points"]]
-    np.testing.assert_array_equal(arrays["train_codes"], arrays["codes"][cells])
-    np.testing.assert_array_equal(arrays["train_targets"], arrays["targets"][cells])
+    for name in ("codes", "targets"):
+        found = arrays[f"train_{name}"]
+        np.testing.assert_allclose(found, arrays[name][cells], **TWO_PROGRAMS)
 
 
 def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):

@@ -103,8 +103,9 @@ def one_curve(small, copies=0, **values):
     ],
 )  # fmt: skip
 def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, values):
-    """Trained by itself, the same decoder has the same errors, whichever seed it is of; 9 images
-    are less than stripes. Of epochs, trials of more images take more steps, in other programs."""
+    """Trained by itself, in a program of its own, the same decoder has the same errors but for
+    rounding, whichever seed it is of; 9 images are less than stripes. Of epochs, trials of more
+    images take more steps, in other programs."""
     # a search's own images take the place of the config's, which must be possible too
     small = one_curve(small, copies, **{
         "task.images": 9, "task.support.sampling": sampling, "model.width": 4,
@@ -119,9 +120,9 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
         summary = experiment.train(single, tmp_path / f"{trial.value}", progress=False)
         (alone,) = summary["seeds"].values()
         for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
-            assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
+            assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-4)
         assert len(loop.dataset_of(single.task.make(), jax.random.key(0)).points) == trial.value
-        assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-5)
+        assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-4)
 
 
 def error_of_cells(single, row) -> float:

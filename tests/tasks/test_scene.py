@@ -15,6 +15,7 @@ from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.scene import Scene, SceneTask
 from compgen_jax.tasks.task import Factor
 from tests.tasks.test_encodings import FACTORS, of_factors
+from tests.trees import TWO_PROGRAMS
 
 
 @jax.jit
@@ -152,7 +153,7 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     # the nearest ID cell need not be one of the measured
     errors, every = trivial_scores(few), trivial_scores(whole)
     for name in ("nearest_seen", "nearest_same_labels"):
-        np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], rtol=1e-4)
+        np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], **TWO_PROGRAMS)
 
 
 PLACES = grids.indices((2, 6, 4))
