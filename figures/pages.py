@@ -47,6 +47,9 @@ PLAIN = {
     "positional": "sines",
     "cos_sin": "angle",
     "donut": "square",
+    "usual decoder": "convolutional decoder",
+    "as_many_parameters": "as many parameters",
+    "two_objects": "two objects",
     "fewshot": "16 examples in place of a code",
     "interval shuffle": "shuffled intervals",
     "non compositional": "a module never seen",
@@ -228,7 +231,7 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
         own = row.get("own")
         own_judged = ("paper", row["case"], own) in judged_own
         cells.append((
-            case,
+            plain(case),
             *(_cell(of_case[scale]) if scale in of_case else "" for scale in scales),
             ", ".join(filter(None, (one.get("confirmed") for one in of_case.values()))) or "–",
             "" if own is None else "judged" if own_judged else "not judged",
