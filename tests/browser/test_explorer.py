@@ -224,10 +224,10 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     errors, held_out = runs["tiny"].along.cells.scores["mse"].astype(float), cells.held_out
     every = np.stack([errors[..., mask].mean(axis=-1) for mask in (held_out, ~held_out)])
     ends = [float(axis.get_attribute(f"data-{end}")) for end in ("low", "high")]
-    assert ends == pytest.approx([every.min(), every.max()], rel=1e-6)
+    # the page and the run have scored the cells in two programs
+    assert ends == pytest.approx([every.min(), every.max()], rel=1e-5)
     region = driver.execute_script("return {...document.getElementById('region').dataset}")
     ends = {"mean": means.mean(), "low": means.mean() - half, "high": means.mean() + half}
-    # of scores of two programs
     assert {name: float(region[name]) for name in ends} == pytest.approx(ends, rel=1e-5)
     assert find(driver, "#region").text.startswith(
         "Region of 25 combinations, 9 of the held-out region."
