@@ -57,12 +57,17 @@ def _result(panel: dict, scale: str, rows: dict) -> str:
     name = _name(panel, scale)
     if not name:
         return "not run"
-    number, sign = quoted.number(name, rows), quoted.sign(name, rows, panel.get("must", ""))
-    if "gate" in panel and quoted.number(f"{scale} {panel['gate']}", rows)["value"] < TRAINED:
-        sign = quoted.SYMBOLS[INCONCLUSIVE]
+    number = quoted.number(name, rows)
     known = number["value"] is not None
     value = quoted.formatted(number, panel["how"]) if known else "not identified"
-    return f"{value} **{sign}**"
+    return f"{value} **{_sign(panel, scale, rows)}**"
+
+
+def _sign(panel: dict, scale: str, rows: dict) -> str:
+    """The sign of a panel's number, – where its `gate` says that the network has not learnt."""
+    if "gate" in panel and quoted.number(f"{scale} {panel['gate']}", rows)["value"] < TRAINED:
+        return quoted.SYMBOLS[INCONCLUSIVE]
+    return quoted.sign(_name(panel, scale), rows, panel.get("must", ""))
 
 
 def readme_table(rows: dict) -> list[str]:
@@ -72,15 +77,13 @@ def readme_table(rows: dict) -> list[str]:
     lines = []
     for row in data["readme"]:
         panels = [by_name[name] for name in row["panels"]]
-        names = [_name(panel, "paper") or _name(panel, "quick") for panel in panels]
-        numbers = [quoted.number(name, rows) for name in names]
-        values = [
-            quoted.formatted(number, f"{panel['how']}.").removesuffix("%")
-            for number, panel in zip(numbers, panels, strict=True)
-            if number["value"] is not None
-        ]
-        signs = [quoted.sign(name, rows, panel.get("must", ""))
-                 for name, panel in zip(names, panels, strict=True)]  # fmt: skip
+        scales = ["paper" if panel["paper"] else "quick" for panel in panels]
+        values, signs = [], []
+        for panel, scale in zip(panels, scales, strict=True):
+            number = quoted.number(_name(panel, scale), rows)
+            if number["value"] is not None:
+                values.append(quoted.formatted(number, f"{panel['how']}.").removesuffix("%"))
+            signs.append(_sign(panel, scale, rows))
         lines.append((
             row["figure"], row["says"], row["here"].format(*values), "; ".join(signs),
             panels[0]["network"].partition(",")[0],
