@@ -23,9 +23,9 @@ import pandas
 
 from compgen_jax import cli, compilation_cache, tables
 from compgen_jax import config as configs
+from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.papers import judge as papers_judge
-from compgen_jax.papers.registry import PAPERS
+from compgen_jax.papers import verdicts as papers_judge
 from compgen_jax.runs import directory, experiment, judge_run, measure
 from compgen_jax.runs import run as runs
 from compgen_jax.runs.directory import RunError as RunError  # exported

@@ -116,7 +116,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
     if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
-        from compgen_jax.papers import presets  # a user's own config needs none of them
+        from compgen_jax import presets
 
         get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
     else:
@@ -141,7 +141,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
 
 
 def _list_presets() -> str:
-    from compgen_jax.papers.presets import PAPERS
+    from compgen_jax.presets import PAPERS
 
     lines = ["presets:"]
     for paper, names in PAPERS.items():

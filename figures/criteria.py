@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
+from compgen_jax.catalog import PAPERS
 from compgen_jax.claims import LEAST_CELLS, tried, wrongly_decided
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering import known
-from compgen_jax.papers.registry import PAPERS
 from compgen_jax.statistics import half_width, share_with_interval, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig

@@ -27,9 +27,9 @@ from absl import flags
 
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
-from compgen_jax.papers import judge, settings
+from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.settings import SCALES
+from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
@@ -100,11 +100,11 @@ def main():
     programs = by_program(plan.wanted())
     keep_scales_apart(plan.workdir, plan.scale)
     clock = Clock(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
-    runs, paths = {}, judge.finished([plan.workdir, *RUNS.value])
+    runs, paths = {}, verdicts.finished([plan.workdir, *RUNS.value])
     waiting = {one: names for one, names in plan.figures.items() if not one.of_settings}
     for program in [*programs, {}]:  # the last for figures that need no run
         train(plan.workdir, program, paths, clock)
-        runs |= judge.load({n: one for n, one in program.items() if n in plan.configs}, paths)
+        runs |= verdicts.load({n: one for n, one in program.items() if n in plan.configs}, paths)
         shown = plan.beside | runs
         for figure in [one for one, names in waiting.items() if shown.keys() >= set(names)]:
             names = waiting.pop(figure)
@@ -116,7 +116,7 @@ def main():
                     directory.write_text(path, pd.DataFrame(numbers).to_csv(index=False))
             save(plan.workdir, figure, drawn, names, clock)
     left = {name: one for name, one in plan.configs.items() if name not in runs}
-    runs |= judge.load(left, paths)
+    runs |= verdicts.load(left, paths)
     rows = judged(plan, runs, paths, clock)
     for figure in plan.figures:
         if figure.of_settings:
@@ -163,7 +163,7 @@ def make_plan() -> Plan:
     if MODELS.value:  # the papers' own rows of the league need not be trained
         shown = {name for figure in chosen if figure.of_summaries for name in figures[figure]}
         theirs = {n: c for paper in PAPERS for n, c in paper.runs(scale).items() if n in shown}
-        there = judge.load(theirs, judge.finished([workdir]))
+        there = verdicts.load(theirs, verdicts.finished([workdir]))
         beside = {n: run for n, run in (committed.runs(scale) | there).items() if n in theirs}
         left = theirs.keys() - beside.keys()  # neither trained nor committed: not drawn
         figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
@@ -176,7 +176,7 @@ def make_plan() -> Plan:
     if groups:
         if unknown := {base for group in groups for base in group.bases} - configs.keys():
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
-        varied = settings.configs(groups, configs)
+        varied = variations.configs(groups, configs)
     wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
     explored = [name for name in EXPLORED if name in configs and wanted_page]
     return Plan(scale, workdir, papers, configs, figures, of_claims, beside, varied, explored)
@@ -283,12 +283,12 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
     claims.json and returns its rows."""
     path = plan.workdir / "claims.json"
     with clock.spending("judging"):
-        rows = judge.judge(plan.papers, runs, plan.scale)
+        rows = verdicts.judge(plan.papers, runs, plan.scale)
         every = [claim for paper in plan.papers for claim in paper.claims]
         names, at_settings = list(plan.configs), []
         for setting in dict.fromkeys(setting for _, setting in plan.varied):
             changed = {base: one for (base, name), one in plan.varied.items() if name == setting}
-            there = judge.load(changed, paths)
+            there = verdicts.load(changed, paths)
             wanted = list(changed) if setting == claims.FRESH else names
             at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
             if setting == claims.FRESH:  # base networks may have been judged elsewhere

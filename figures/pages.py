@@ -24,15 +24,15 @@ from compgen_jax.claims import BASE
 from compgen_jax.config import changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
-from compgen_jax.papers.settings import SCALES
+from compgen_jax.papers.variations import SCALES
+from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.tasks import holdouts
 from compgen_jax.training import loop
 
 from . import committed, criteria, fields, panels, quoted
+from .benchmark import benchmark_page as league
 from .explorer import page as explorer
-from .league import page as league
 from .papers import FIGURES, PAPERS, TABLES
 from .tables import table
 

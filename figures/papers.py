@@ -1,14 +1,21 @@
 """The papers, with their tables of RESULTS.md, and all figures."""
 
-from compgen_jax.papers.registry import PAPERS
-from compgen_jax.papers.settings import SCALES
+from compgen_jax.catalog import PAPERS
+from compgen_jax.papers.variations import SCALES
 
-from . import forced_rendering, scale, league, real_factors, robustness, overview  # isort: skip  # noqa: F401  (registers figures)
+from . import (  # noqa: F401, I001
+    benchmark,
+    forced_rendering,
+    overview,
+    real_factors,
+    robustness,
+    scale,
+)
+from .benchmark import benchmark_tables as league_tables
 from .figure import FIGURES
-from .forced_rendering import tables as forced_rendering_tables
-from .league import tables as league_tables
-from .real_factors import tables as real_factors_tables
-from .scale import tables as scale_tables
+from .forced_rendering import forced_rendering_tables
+from .real_factors import real_factors_tables
+from .scale import scale_tables
 
 __all__ = ["FIGURES", "PAPERS", "SCALES", "TABLES"]
 

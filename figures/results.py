@@ -16,7 +16,7 @@ from absl import flags
 from compgen_jax import claims, cli
 from compgen_jax.claims import BASE
 from compgen_jax.config import ConfigError
-from compgen_jax.papers.settings import SCALES
+from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory
 
 from . import committed, make, pages, plotting

@@ -1,5 +1,5 @@
 """The presets of all papers: `--config=NAME`, or `--config=launch/config.py:NAME`."""
 
-from compgen_jax.papers.presets import get_config
+from compgen_jax.presets import get_config
 
 __all__ = ["get_config"]

@@ -7,7 +7,7 @@ docs/reference/presets.md.
 """
 
 from compgen_jax import cli
-from compgen_jax.papers.presets import PAPERS
+from compgen_jax.presets import PAPERS
 
 
 def main():

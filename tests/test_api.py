@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import compgen_jax as cg
-from compgen_jax import api
+from compgen_jax import api, presets
 from compgen_jax.config import changed
-from compgen_jax.papers import presets
 from compgen_jax.runs.run import Run
 from tests.command import refused
 from tests.runs.test_damage import output_of

@@ -9,7 +9,7 @@ from compgen_jax import config as configs
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models.mlp import MLP
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from tests.command import refused
 

@@ -25,11 +25,14 @@ ALLOWED = {
     "runs": SERVE_ALL | {"claims", "runs"},
     "sweeps": SERVE_ALL | {"runs", "sweeps"},
     "papers": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers"},
+    "studies": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers", "studies"},
+    "catalog": {"papers", "studies"},
+    "presets": LOWEST | {"papers", "studies"},
     "compilation_cache": set(),
     "api": SERVE_ALL
     | {"runs", "sweeps", "tables", "cli", "compilation_cache"}
-    | {"papers.judge", "papers.registry"},
-    "cli": LOWEST | {"compilation_cache", "runs.directory", "papers.presets"},
+    | {"papers.verdicts", "catalog"},
+    "cli": LOWEST | {"compilation_cache", "runs.directory", "presets"},
 }
 
 

@@ -9,9 +9,8 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax import cli
+from compgen_jax import cli, presets
 from compgen_jax.config import changed
-from compgen_jax.papers import presets
 from compgen_jax.tasks import holdouts
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from compgen_jax.claims import Claim, Matrix
 from compgen_jax.config import Config
-from compgen_jax.papers.settings import Group
+from compgen_jax.papers.variations import Group
 
 
 class Paper(NamedTuple):
@@ -18,7 +18,7 @@ class Paper(NamedTuple):
     runs: scale -> configs by name, sweeps among them (`config.is_sweep`), in training order.
     claims: its rows, in the order of the page.  matrices: known answers.  note: what a reader of
     its verdicts should know.  folder: with `claims.md`, objections and changed criteria.  settings:
-    what the paper leaves open around its base networks (`papers.settings`).  fresh: the networks
+    what the paper leaves open around its base networks (`papers.variations`).  fresh: the networks
     that are trained at fresh seeds, to confirm the claims on them (`settings.fresh`).  more:
     finished runs by name -> further runs by name that are made of them, or written down.
     with_models: names of a user's own models -> the paper with runs of them too; None of a paper

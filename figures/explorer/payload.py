@@ -45,7 +45,7 @@ from scipy.special import stdtrit
 from compgen_jax import grids
 from compgen_jax.config import ABSENT, differences
 from compgen_jax.metrics import geometry, superposition, tuning
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.runs import predictions as given_predictions
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError

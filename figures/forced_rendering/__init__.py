@@ -4,11 +4,11 @@ the order of the gallery: importing a module registers its figures."""
 from . import (  # noqa: F401, I001
     figure1,
     mechanism,
-    layers,
-    lowrank,
+    draw_layers,
+    draw_lowrank,
     stripes,
     controls,
     three_factors,
     fig9,
-    scaling,
+    draw_scaling,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compgen_jax.config import Config, to_dict
 from compgen_jax.metrics import text
-from compgen_jax.papers.forced_rendering.runs import runs as paper_runs
+from compgen_jax.papers.forced_rendering.bump_presets import runs as paper_runs
 from compgen_jax.settings import flat
 
 SCORES = {

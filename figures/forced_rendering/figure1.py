@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering import signals
-from compgen_jax.papers.forced_rendering.figure1 import aligned_peaks
+from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 
 from .. import plotting
 from ..figure import figure

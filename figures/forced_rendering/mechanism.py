@@ -6,7 +6,7 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import kernels
-from compgen_jax.papers.forced_rendering.mechanism import superposition_r2
+from compgen_jax.papers.forced_rendering.mechanism_claims import superposition_r2
 
 from .. import plotting
 from ..figure import figure

@@ -11,7 +11,7 @@ from compgen_jax.training import loop
 
 from .. import plotting
 from ..figure import figure
-from .layers import draw_strip
+from .draw_layers import draw_strip
 from .lookup import bumps_of, by_bumps
 
 LAYERS = 4  # of Figure 15, and its units of a layer's panel, which is by rising interaction

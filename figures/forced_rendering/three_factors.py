@@ -6,7 +6,7 @@ from compgen_jax import grids
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.coverage import pairs_seen
 from compgen_jax.metrics.evaluation import drawn_size
-from compgen_jax.papers.forced_rendering.controls import trivial_errors
+from compgen_jax.papers.forced_rendering.control_claims import trivial_errors
 
 from .. import plotting
 from ..figure import figure

@@ -1,13 +1,13 @@
 """Figures of other students and tasks, and of the middle scale."""
 
 from compgen_jax.papers.scale import picks
-from compgen_jax.papers.scale import runs as rows
+from compgen_jax.papers.scale import scale_presets as rows
 from compgen_jax.papers.scale.quantities import COMPOSED, score
 
 from .. import plotting
 from ..figure import figure
 from . import axes as parts
-from .tables import baseline
+from .scale_tables import baseline
 
 
 def sets_seen(run) -> int:

@@ -13,7 +13,7 @@ import pandas
 
 from compgen_jax.config import Config, changed
 from compgen_jax.models.convolution import choose_lowering
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pandas
 
 from compgen_jax.metrics import geometry
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import task_group
 

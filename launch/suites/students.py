@@ -16,7 +16,7 @@ import pandas
 
 from compgen_jax.cli import cores
 from compgen_jax.config import Config
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.training import loop

@@ -8,22 +8,22 @@ import json
 import numpy as np
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
+from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.forced_rendering import known as known_maps
-from compgen_jax.papers.forced_rendering import runs as papers
-from compgen_jax.papers.forced_rendering.scaling import GRID, REGION
-from compgen_jax.papers.real_factors import known as sprites_known
-from compgen_jax.papers.real_factors.runs import MONTERO
+from compgen_jax.papers.forced_rendering.scaling_claims import GRID, REGION
 from compgen_jax.papers.scale import constructions
-from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.papers.scale import scale_presets as scale_runs
 from compgen_jax.runs import experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.studies.real_factors import known as sprites_known
+from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
 from compgen_jax.sweeps.sweep import FinishedSweep
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import committed
-from figures.real_factors import figures as sprites
+from figures.real_factors import real_factors_figures as sprites
 from tests.papers.test_scaling import make_table, scored, sweep_of
 
 TINY = {"task.grid": 8, "model.apart": (3, 4), "model.depth": 2, "model.width": 4,

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import runs as papers
-from compgen_jax.papers.league import runs as league
+from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.scale import constructions
+from compgen_jax.studies.benchmark import benchmark_presets as league
 from compgen_jax.tasks.task import Factor
 from figures import plotting, robustness, run
 from figures.papers import FIGURES

@@ -12,7 +12,7 @@ import pytest
 
 from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.models.mlp import MLP
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run

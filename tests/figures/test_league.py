@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from compgen_jax.papers.league import runs
-from figures.league import tables
+from compgen_jax.studies.benchmark import benchmark_presets as runs
+from figures.benchmark import benchmark_tables as tables
 
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
 

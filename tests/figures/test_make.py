@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from compgen_jax.catalog import LEAGUE
 from compgen_jax.claims import above, claim, exact_id, learnt
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.registry import LEAGUE
-from compgen_jax.papers.settings import FRESH_SEEDS, Group, fresh, times, to
+from compgen_jax.papers.variations import FRESH_SEEDS, Group, fresh, times, to
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from figures import make, plotting

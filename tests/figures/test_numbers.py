@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, REGION
+from compgen_jax.papers.forced_rendering.scaling_claims import GRID, IMAGES, REGION
 from figures import plotting, tables
 from figures.figure import FIGURES
-from figures.forced_rendering import fig9, lookup, scaling, stripes, three_factors
-from figures.real_factors import tables as sprites_tables
+from figures.forced_rendering import draw_scaling, fig9, lookup, stripes, three_factors
+from figures.real_factors import real_factors_tables as sprites_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, lines_of, means, title_of
 from tests.papers.test_scaling import GRIDS, make_table, scored
 
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
-BUMPS, STRIPES = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
-UP, DOWN = (mark for mark, _ in scaling.BOUNDS.values())
+BUMPS, STRIPES = draw_scaling.COLORS["bumps"], draw_scaling.COLORS["stripes"]
+UP, DOWN = (mark for mark, _ in draw_scaling.BOUNDS.values())
 
 
 def marks(axis, mark="D"):
@@ -155,7 +155,7 @@ def points_of(axis, color, marker):
 
 
 def test_thresholds_are_drawn_where_they_are(drawn):
-    figure = drawn(scaling.draw_thresholds, stand_ins.sweep())
+    figure = drawn(draw_scaling.draw_thresholds, stand_ins.sweep())
     shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
     unseen, real, corner = shown[::2]  # of x and y right; beside them, of bumps rendered
     legends = [[text.get_text() for text in axis.get_legend().get_texts()]
@@ -178,7 +178,7 @@ def test_the_mean_over_seeds_is_geometric(drawn):
     rows = [scored(share, grid, images, seed=seed)
             for grid in (8, 16) for seed, numbers in enumerate(((10, 40), (40, 160)))
             for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
-    axis = drawn(scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
+    axis = drawn(draw_scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
     (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
     np.testing.assert_allclose(sorted(points_of(axis, BUMPS, ".")[:, 1]), [20, 20, 80, 80], 1e-6)
     np.testing.assert_allclose(line.get_ydata(), 40, rtol=1e-6)
@@ -192,7 +192,7 @@ def test_no_bound_is_dropped(drawn):
     by_stripes += make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
     beyond = [row for row in by_stripes if row[IMAGES] > 2 * row[GRID]]
     sweep = stand_ins.sweep(few + beyond, ("corner",))
-    axis = drawn(scaling.draw_thresholds, sweep).axes[0]
+    axis = drawn(draw_scaling.draw_thresholds, sweep).axes[0]
     up, down = points_of(axis, BUMPS, UP), points_of(axis, STRIPES, DOWN)
     assert down.shape == (6, 2) and len(np.unique(up, axis=0)) == 12  # side by side
     most = {(row[GRID], row["seed"]): row[IMAGES]
@@ -206,7 +206,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     """And says which are of fewer seeds, or of seen cells."""
     written = lambda axis: {text.get_position(): text.get_text() for text in axis.texts
                             if text.get_transform() == axis.transData}  # fmt: skip
-    held_out, outside = drawn(scaling.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
+    held_out, outside = drawn(draw_scaling.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
     np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
     assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
@@ -217,7 +217,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
         failed = row[stand_ins.SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12)
         return row | ({"status": "failed"} if failed else {})
 
-    held_out, outside = drawn(scaling.draw_holdout_map, stand_ins.holdout_map(change)).axes[:2]
+    held_out, outside = drawn(draw_scaling.draw_holdout_map, stand_ins.holdout_map(change)).axes[:2]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
     assert title_of(outside).startswith("Outside, at unseen cells (*: seen ones), errors are 0.001")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import changed
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import modules
 from launch import benchmark
 from launch.suites import contenders, decoders, geometry, students, timing

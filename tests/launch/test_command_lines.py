@@ -15,7 +15,7 @@ import pytest
 from compgen_jax import cli, settings
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.papers.presets import PRESETS
+from compgen_jax.presets import PRESETS
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import checkpoints
 from launch import analyze, train

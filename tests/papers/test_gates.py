@@ -5,12 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import controls, figure1, mechanism, remedies
+from compgen_jax.papers.forced_rendering import (
+    control_claims,
+    figure1_claims,
+    mechanism_claims,
+    remedies,
+)
 from compgen_jax.runs import results
 from compgen_jax.tasks import bump
 from tests.papers.decoders import CELLS, SETTINGS, blank, cell_results, decoder, draw, judged, run
 
-CLAIMS = *figure1.CLAIMS, *mechanism.CLAIMS, *remedies.CLAIMS, *controls.CLAIMS
+CLAIMS = *figure1_claims.CLAIMS, *mechanism_claims.CLAIMS, *remedies.CLAIMS, *control_claims.CLAIMS
 R2 = "inner_r2", "inner_shuffled_r2"
 METRICS = (
     *(f"superposition.{how}.{name}" for how in ("sums", "mean_code") for name in R2),

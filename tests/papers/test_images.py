@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import controls, figure1, images
+from compgen_jax.papers.forced_rendering import control_claims, figure1_claims, image_quantities
 from compgen_jax.tasks import baselines
 from tests.papers.decoders import (
     CELLS,
@@ -27,8 +27,8 @@ def edge_only(x, y):
 
 def test_success_near_the_edge_is_a_slope():
     cells = decoder(edge_only)  # share 1 at one pixel, 0 at two
-    np.testing.assert_allclose(figure1.slope_on_nearness(cells), 1.0)
-    notes = judged(figure1.succeeds_near_the_edge, net=run(cells))["notes"]
+    np.testing.assert_allclose(figure1_claims.slope_on_nearness(cells), 1.0)
+    notes = judged(figure1_claims.succeeds_near_the_edge, net=run(cells))["notes"]
     for pixels, share in ((1, 1), (2, 0)):
         assert notes[f"share rendered at {pixels} pixels"]["value"] == share
 
@@ -45,23 +45,23 @@ def test_peaks_are_in_line_more_often_than_by_chance():
             if (abs(x - 5) > 1 or abs(y - 6) > 1) and not (seen and (x, y) in HOLE)
         ]
         shares.append(np.mean([abs(x - 5) <= 1 or abs(y - 6) <= 1 for x, y in pixels]))
-    peaks = figure1.aligned_peaks(cells)
+    peaks = figure1_claims.aligned_peaks(cells)
     np.testing.assert_allclose(peaks.chance, max(shares))
     np.testing.assert_allclose(peaks.per_image, 17 / 16)
     np.testing.assert_allclose(peaks.several, 1 / 16)
     np.testing.assert_allclose(peaks.aligned, 1)
     aside = decoder(lambda x, y: draw(x, 1) + draw(11, 11))
-    np.testing.assert_allclose(figure1.aligned_peaks(aside).aligned, 0.5)
+    np.testing.assert_allclose(figure1_claims.aligned_peaks(aside).aligned, 0.5)
     # late checkpoints by themselves
     predictions = np.stack([aside.predictions, 0 * aside.predictions], axis=1)
-    several = figure1.aligned_peaks(aside._replace(predictions=predictions)).several
+    several = figure1_claims.aligned_peaks(aside._replace(predictions=predictions)).several
     assert several.tolist() == [[1, 0]] * 3
 
 
 def test_shares_and_errors_of_trivial_predictors_are_counted_one_by_one():
     cells = decoder(blank)
     known = baselines.asked_on_grid(cells.truths, cells.held_out, cells.sizes)
-    shares, errors = images.trivial_shares(cells), controls.trivial_errors(cells)
+    shares, errors = image_quantities.trivial_shares(cells), control_claims.trivial_errors(cells)
     assert shares.keys() == errors.keys() == baselines.GRID_PREDICTORS.keys()
     assert max(shares.values()) > 0 and errors["blank"] == pytest.approx(1)
     for name, predict in baselines.GRID_PREDICTORS.items():
@@ -78,13 +78,13 @@ def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     """A hole 4 to 7: its inner pixels are 2 from the nearest seen centre, exp(-2) = .135 > .1,
     so all are lit; with signals cut off near the centre, the 4 inner ones are not."""
     cells = decoder(blank)
-    assert controls.lit_pixels(cells).all()
+    assert control_claims.lit_pixels(cells).all()
     cut = np.where(cells.truths > 0.2, cells.truths, 0)
     cells = cell_results(0 * cells.predictions + cut, cut)
-    assert controls.lit_pixels(cells).sum() == N**2 - 4
-    masked, counted = controls.on_lit_pixels(cells, SETTINGS.make().scores)
+    assert control_claims.lit_pixels(cells).sum() == N**2 - 4
+    masked, counted = control_claims.on_lit_pixels(cells, SETTINGS.make().scores)
     assert counted.sum() == 12 and (counted <= cells.held_out).all()
     assert not masked.predictions[..., 5, 5].any() and not masked.truths[..., 5, 5].any()
     # right on every pixel that training lit
-    row = judged(controls.lit_pixels_fail, net=run(cells))
+    row = judged(control_claims.lit_pixels_fail, net=run(cells))
     assert row["conditions"]["share rendered OOD, lit pixels"]["value"] == 1

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import layers
+from compgen_jax.papers.forced_rendering import layer_claims
 from compgen_jax.runs.run import Run
 from tests.papers.decoders import blank, decoder, draw, judged, run
 
@@ -33,28 +33,28 @@ def values_of(row):
 def test_slopes_are_least_squares():
     values, places = np.random.default_rng(0).normal(size=(2, 3, 5)), np.array([1, 2, 4, 7, 8])
     expected = [[np.polyfit(places, one, 1)[0] for one in of_seed] for of_seed in values]
-    np.testing.assert_allclose(layers.slope(values, places), expected)
-    assert (layers.slope(np.full((2, 3, 4), 0.3)) == 0).all()
+    np.testing.assert_allclose(layer_claims.slope(values, places), expected)
+    assert (layer_claims.slope(np.full((2, 3, 4), 0.3)) == 0).all()
 
 
 def test_decay_is_that_of_the_last_hidden_layer_beside_a_composer_over_the_same_cells():
     v_shaped, slight = network([1, 0.2, 0.3, 0.4], [1, 0.5, 0.6, 0.6]), [1, 1, 1, 0.7]
     composer = network([1, 1, 1, 1], slight, over=lambda net: network(slight, slight))
-    row = judged(layers.falls_below_a_composer, net=v_shaped, composer=composer)
+    row = judged(layer_claims.falls_below_a_composer, net=v_shaped, composer=composer)
     assert row["verdict"] == R and values_of(row) == pytest.approx([-0.6 + 0.3], abs=0.01)
     # the score falls by .4, and by .1 more than the composer's: within .2; nearly by .2 more
     for fall, verdict in ((0.7, R), (0.79, U), (0.9, C)):
         composer = network(slight, [1, 1, 1, fall])
-        row = judged(layers.score_falls_as_in_a_composer, net=v_shaped, composer=composer)
+        row = judged(layer_claims.score_falls_as_in_a_composer, net=v_shaped, composer=composer)
         expected = [-0.4, 0.6 - fall + 0.2, 0.6 - fall - 0.2]
         assert row["verdict"] == verdict and values_of(row) == pytest.approx(expected, abs=0.01)
     # of 1, .2, .3, .4: (-1.5 - .1 + .15 + .6) / 5; of 1, .5, .6, .6: (-1.5 - .25 + .3 + .9) / 5
-    notes = judged(layers.falls, net=v_shaped)["notes"]
+    notes = judged(layer_claims.falls, net=v_shaped)["notes"]
     slopes = [one["value"] for name, one in notes.items() if name.startswith("slope of")]
     assert slopes == pytest.approx([-0.17, -0.11], abs=0.01)
     # nothing is concluded beside a network that renders nothing
     empty = network(slight, slight, cells=decoder(blank), over=lambda net: composer)
-    row = judged(layers.falls_below_a_composer, net=v_shaped, composer=empty)
+    row = judged(layer_claims.falls_below_a_composer, net=v_shaped, composer=empty)
     assert row["verdict"] == U and row["reason"].startswith("the network with random")
 
 
@@ -63,9 +63,9 @@ def test_shallow_and_deep_are_compared_by_their_least_value():
     middle, shallow = network([1, 0.5, 0.7], [1, 0.9, 0.93]), network([1, 0.2], [1, 0.7])
     for net, others in ((deep, [middle, shallow]), (shallow, [deep, middle])):
         for claim, value in (
-            (layers.falls_more_in_shallow_networks, 0.2 - 0.6),
+            (layer_claims.falls_more_in_shallow_networks, 0.2 - 0.6),
             # depths 1, 2 and 3: the ends alone have a part in the slope
-            (layers.falls_less_with_every_depth, (0.6 - 0.2) / 2),
+            (layer_claims.falls_less_with_every_depth, (0.6 - 0.2) / 2),
         ):
             row = judged(claim, net=net, others=others)
             assert row["verdict"] == R and values_of(row)[0] == pytest.approx(value, abs=0.02)
@@ -81,7 +81,7 @@ def test_an_mlp_is_compared_with_the_cnn_of_the_nearest_depth():
     convs = [volume(0.5, depth=2), volume(-0.5, depth=6)]
     for depth, verdict, nearest in ((3, C, 4), (5, R, 6), (7, R, 6)):  # of two the deeper
         runs = {"mlp": volume(0.4, depth=depth), "conv": volume(0.3, depth=4)}
-        row = judged(layers.mlps_are_opposite, convs=convs, **runs)
+        row = judged(layer_claims.mlps_are_opposite, convs=convs, **runs)
         assert row["verdict"] == verdict
         assert row["notes"]["depth of the CNN"]["value"] == nearest
 
@@ -100,7 +100,7 @@ def test_of_late_checkpoints_the_median_counts():
                   late=Run.known((0, 1), late, {"volume.inner_effect": sign * values}))
         for sign in (1, -1)
     )  # fmt: skip
-    row = judged(layers.mlps_are_opposite, mlp=mlp, conv=conv, convs=[])
+    row = judged(layer_claims.mlps_are_opposite, mlp=mlp, conv=conv, convs=[])
     assert values_of(row) == pytest.approx([0.45, -0.45])
 
 
@@ -118,9 +118,14 @@ def test_units_turn_by_more_than_untrained_and_with_more_bumps():
     net = run(numbers=numbers)
     # changes of both shares; half a decade of product share in two of bumps; less untrained, alone
     for claim, others, expected, verdict in (
-        (layers.units_turn_from_stripes_to_bumps, {"by_bumps": by_bumps}, [-0.6, 0.5, 0.25], R),
-        (layers.units_turn_more_than_untrained, {}, [-0.6 + 0.4, 0.5 - 0.2], R),
-        (layers.units_turn_more_than_with_bumps_alone, {"alone": net}, [0, 0], C),
+        (
+            layer_claims.units_turn_from_stripes_to_bumps,
+            {"by_bumps": by_bumps},
+            [-0.6, 0.5, 0.25],
+            R,
+        ),
+        (layer_claims.units_turn_more_than_untrained, {}, [-0.6 + 0.4, 0.5 - 0.2], R),
+        (layer_claims.units_turn_more_than_with_bumps_alone, {"alone": net}, [0, 0], C),
     ):
         row = judged(claim, net=net, **others)
         assert values_of(row) == pytest.approx(expected, abs=0.01) and row["verdict"] == verdict

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError
-from compgen_jax.papers.league import runs
 from compgen_jax.runs import experiment
+from compgen_jax.studies.benchmark import benchmark_presets as runs
 from compgen_jax.tasks import task as tasks
 
 OWN_MODEL = """

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import geometry
-from compgen_jax.papers.forced_rendering import known_low_rank, low_rank
+from compgen_jax.papers.forced_rendering import known_low_rank, lowrank_claims
 from tests.papers.decoders import N, cell_results, decoder, draw, judged
 
 
 def test_ablations_are_compared_in_pairs():
     """A factor common to a seed cancels."""
-    row = judged(low_rank.CLAIMS[1], **known_low_rank.ablations(16)["as stated"])
+    row = judged(lowrank_claims.CLAIMS[1], **known_low_rank.ablations(16)["as stated"])
     first = next(iter(row["conditions"].values()))
     assert row["claim"] == "C8.paired"
     assert first["value"] == pytest.approx(2 * np.log10(50 / 40), abs=1e-4)
@@ -21,7 +21,7 @@ def test_smoothness_is_that_of_all_cells_of_the_corner_and_beside_true_images():
     true = decoder(draw)
     noise = np.random.default_rng(0).normal(size=true.predictions.shape)
     cells = cell_results(true.predictions + 0.1 * noise)
-    found = low_rank.smoothness(cells)
+    found = lowrank_claims.smoothness(cells)
     log_volume = lambda images: geometry.grid_log_volume(images.reshape(N * N, -1), (N, N))
     corner, of_true = np.zeros((N, N), bool), log_volume(cells.truths)
     corner[4:8, 4:8] = True

@@ -2,9 +2,9 @@
 
 import pytest
 
+from compgen_jax.catalog import PAPERS
 from compgen_jax.claims import tried, wrongly_decided
 from compgen_jax.papers.forced_rendering import known_turns
-from compgen_jax.papers.registry import PAPERS
 
 # Images of bumps of 28 pixels take as long again: `python -m figures.pages --criteria` tries them.
 # Turned digits have as many at either scale.

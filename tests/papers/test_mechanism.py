@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import known, mechanism
+from compgen_jax.papers.forced_rendering import known, mechanism_claims
 from tests.papers.decoders import JITTER, blank, decoder, judged, run
 
 
@@ -21,8 +21,8 @@ def test_superposition_in_the_construction_of_the_code():
         known.ideal(name, net.cells)["output.superposition.sums.inner_r2"]
         for name in ("superposer", "bump")
     )
-    for case in mechanism.superposes.cases:
-        row = judged(mechanism.superposes_as_an_ideal_superposer, case, net=net)
+    for case in mechanism_claims.superposes.cases:
+        row = judged(mechanism_claims.superposes_as_an_ideal_superposer, case, net=net)
         beyond = 0.7 if case["case"] == "bump" else 0.3
         values = [one["value"] for one in row["conditions"].values()]
         assert values == pytest.approx([beyond, 0.4 / superposer, 0.4 - bump])
@@ -30,7 +30,7 @@ def test_superposition_in_the_construction_of_the_code():
 
 def test_the_structure_beyond_true_images_is_the_partial_one():
     net = run(outputs={"cosine.cross_partial": 0.5})
-    row = judged(mechanism.resembles_binary_kernel_beyond_true_images, net=net)
+    row = judged(mechanism_claims.resembles_binary_kernel_beyond_true_images, net=net)
     lookup = known.ideal("lookup", decoder(blank))["output.cosine.cross_partial"]
     expected = (0.5 + JITTER - lookup).tolist()
     assert next(iter(row["conditions"].values()))["per_seed"] == pytest.approx(expected)
@@ -40,9 +40,9 @@ def test_images_are_explained_as_they_are():
     """By a loop over pixels: without a fit of level or gain, about the mean over images."""
     rng = np.random.default_rng(0)
     drawn, predicted = rng.normal(size=(2, 5, 4, 3)), rng.normal(size=(5, 4, 3))
-    for network, r2 in zip(drawn, mechanism.explained(drawn, predicted), strict=True):
+    for network, r2 in zip(drawn, mechanism_claims.explained(drawn, predicted), strict=True):
         pixels = list(np.ndindex(4, 3))
         missed = sum(np.square(network[:, *p] - predicted[:, *p]).sum() for p in pixels)
         assert r2 == pytest.approx(1 - missed / sum(5 * np.var(network[:, *p]) for p in pixels))
-    np.testing.assert_allclose(mechanism.explained(drawn, drawn), 1)
-    np.testing.assert_allclose(mechanism.explained(drawn, drawn.mean(1, keepdims=True)), 0)
+    np.testing.assert_allclose(mechanism_claims.explained(drawn, drawn), 1)
+    np.testing.assert_allclose(mechanism_claims.explained(drawn, drawn.mean(1, keepdims=True)), 0)

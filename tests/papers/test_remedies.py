@@ -6,7 +6,7 @@ import numpy as np
 
 from compgen_jax.claims import Claim, above, judge
 from compgen_jax.papers.forced_rendering import remedies
-from compgen_jax.papers.forced_rendering.images import at_common_seeds
+from compgen_jax.papers.forced_rendering.image_quantities import at_common_seeds
 from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, run
 
 STRIPES = np.stack(

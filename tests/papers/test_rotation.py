@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering import known_turns, rotation
+from compgen_jax.papers.forced_rendering import known_turns, rotation_claims
 from compgen_jax.runs import results
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.decoders import is_rendered
@@ -67,7 +67,7 @@ def test_mixing_of_what_is_known():
     before, after = (cells.truths[edge].astype(np.float64) for edge in gap.edges)
     signals = np.stack([cells.truths, cells.truths]).astype(np.float64)
     signals[0, gap.cells] = 0.6 * before + 0.2 * after
-    found = rotation.mixing(score((4,))(signals))
+    found = rotation_claims.mixing(score((4,))(signals))
     np.testing.assert_allclose(found.residual, [0, found.true_residual], atol=1e-9)
     assert found.share[0] == pytest.approx(0.25) and found.weight[0] == pytest.approx(0.8)
     assert found.ideal_share == pytest.approx(np.mean([1, 2, 3, 4, 4, 3, 2, 1]) / 9)
@@ -104,18 +104,18 @@ def test_logits_of_the_gap_are_compared_with_those_at_id_angles():
         of_window(of_seed, 155) / np.mean([of_window(of_seed, s) for s in range(200, 515, 45)])
         for of_seed in logits
     ]
-    np.testing.assert_allclose(rotation.logit_residual(cells), expected, rtol=1e-6)
+    np.testing.assert_allclose(rotation_claims.logit_residual(cells), expected, rtol=1e-6)
 
 
 def test_trivial_shares_are_those_of_the_known_maps(monkeypatch):
     """Also what is drawn in the gap, as its mean square: a share may be 0 for many images."""
-    shares = rotation.trivial_shares(known("true").cells)
-    assert rotation.rendered_in_gap(known("true").cells).tolist() == [1, 1, 1]
+    shares = rotation_claims.trivial_shares(known("true").cells)
+    assert rotation_claims.rendered_in_gap(known("true").cells).tolist() == [1, 1, 1]
     cells = true()
     (gap,) = circle.gaps(cells.factors, cells.held_out)
     square = lambda results, images: np.square(images[:, gap.cells]).mean(axis=(1, 2, 3))
-    monkeypatch.setattr(rotation, "rendered_in_gap", square)
-    squares = rotation.trivial_shares(cells)
+    monkeypatch.setattr(rotation_claims, "rendered_in_gap", square)
+    squares = rotation_claims.trivial_shares(cells)
     maps = {"blank": "blank", "mean seen": "best constant", "nearer edge": "nearest edge",
             "cross-fade": "mixture", "other": "another object"}  # fmt: skip
     for name, share in shares.items():

@@ -2,10 +2,10 @@
 
 import pytest
 
+from compgen_jax.catalog import FORCED_RENDERING, PAPERS
 from compgen_jax.config import changed, identity
-from compgen_jax.papers import judge, settings
-from compgen_jax.papers.registry import FORCED_RENDERING, PAPERS
-from compgen_jax.papers.settings import SCALES, Group, Preset, times, to, training_time
+from compgen_jax.papers import variations, verdicts
+from compgen_jax.papers.variations import SCALES, Group, Preset, times, to, training_time
 from compgen_jax.training import loop
 
 
@@ -13,18 +13,20 @@ def test_a_preset_is_its_base_changed_at_every_scale_and_at_one(tiny):
     wide = Preset(tiny, {"model.width": 16}, quick={"model.depth": 3}, paper={"name": "large"})
     deeper = Preset(wide, lambda config: {"model.depth": config.model.depth + 1})
     table = {"wide": wide, "deeper": deeper, "slow": Preset(wide, scales=("paper",))}
-    quick, paper = (settings.at_scale(table, scale) for scale in SCALES)
+    quick, paper = (variations.at_scale(table, scale) for scale in SCALES)
     assert [config.name for config in quick.values()] == ["wide_quick", "deeper_quick"]
     assert [config.name for config in paper.values()] == ["large", "deeper", "slow"]
     depth = tiny.model.depth
     assert (quick["wide"].model.depth, quick["deeper"].model.depth) == (3, 4)
     assert (paper["wide"].model.depth, paper["deeper"].model.depth) == (depth, depth + 1)
     assert {config.model.width for config in (*quick.values(), *paper.values())} == {16}
-    listed = settings.public({"timed": wide._replace(takes=("1 s", "2 s"), result={"quick": "x"})})
+    listed = variations.public(
+        {"timed": wide._replace(takes=("1 s", "2 s"), result={"quick": "x"})}
+    )
     assert [(name, *one[1:]) for name, one in listed.items()] == [
         ("timed_quick", "1 s", "x"), ("large", "2 s", ""),
     ]  # fmt: skip
-    assert settings.public(table) == {}
+    assert variations.public(table) == {}
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -36,7 +38,7 @@ def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(pape
     assert not [one.name for one in runs.values() if one.name.endswith("_quick")][len(quick) :]
     assert len({one.name for one in runs.values()}) == len(runs)
     groups = paper.settings if scale == "quick" else ()
-    varied = settings.configs(groups, runs)
+    varied = variations.configs(groups, runs)
     assert len(varied) == sum(len(group.bases) * len(group.settings) for group in groups)
     alike = {base for (base, _), one in varied.items() if identity(one) == identity(runs[base])}
     assert alike <= {"lowrank_none", "lowrank_entropy", "lowrank_variance"}  # a penalty of 0 x3
@@ -50,7 +52,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     wide = changed(tiny, {"name": "broad", "model.width": 16})
     group = Group(("net",), (times("model.width", 2), times("training.learning_rate", 1 / 3),
                              training_time(2.0), to("depth 3", model__depth=3)))  # fmt: skip
-    varied = settings.configs((group,), {"net": tiny, "wide": wide})
+    varied = variations.configs((group,), {"net": tiny, "wide": wide})
     assert varied["net", "width x2"] == wide
     slow = varied["net", "learning rate x1/3"]
     assert slow.training.learning_rate == pytest.approx(tiny.training.learning_rate / 3)
@@ -60,10 +62,10 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     long = varied["net", "training time x2"].training
     assert (long.epochs, long.evaluate_every) == (12, 4)
     assert varied["net", "depth 3"].model.depth == 3
-    assert settings.configs((group,), {"other": tiny}) == {}
+    assert variations.configs((group,), {"other": tiny}) == {}
 
 
 def test_claims_on_some_of_the_runs_say_what_they_lack():
-    lacking = judge.not_judged((FORCED_RENDERING,), {"corner_bumps": None})
+    lacking = verdicts.not_judged((FORCED_RENDERING,), {"corner_bumps": None})
     assert lacking["C13.bumps_alone", "bump"] == ["stripes_50_bumps"]
-    assert judge.not_judged((FORCED_RENDERING,), {"another": None}) == {}
+    assert verdicts.not_judged((FORCED_RENDERING,), {"another": None}) == {}

@@ -19,7 +19,7 @@ import numpy as np
 from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering import controls
+from compgen_jax.papers.forced_rendering import control_claims
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -445,12 +445,12 @@ def _rungs(name: str, known: dict) -> list[Run]:
 
 
 def _ladder(name, known):
-    return dict(zip(controls.RUNGS, _rungs(name, known), strict=True))
+    return dict(zip(control_claims.RUNGS, _rungs(name, known), strict=True))
 
 
 def _light(wide: str | None, narrow: str | None, name: str, known: dict):
     """One of both ladders rises."""
-    of_wide = dict(zip(controls.WIDE, _rungs(wide or name, known), strict=True))
+    of_wide = dict(zip(control_claims.WIDE, _rungs(wide or name, known), strict=True))
     return of_wide | _ladder(narrow or name, known)
 
 

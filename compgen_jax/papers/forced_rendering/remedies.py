@@ -18,7 +18,7 @@ from compgen_jax.claims import (
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
-from compgen_jax.papers.forced_rendering.images import (
+from compgen_jax.papers.forced_rendering.image_quantities import (
     at_common_seeds,
     exact,
     from_codes,

@@ -19,7 +19,7 @@ from compgen_jax.claims import Matrix, letters
 from compgen_jax.config import changed
 from compgen_jax.papers.scale import codes, constructions
 from compgen_jax.papers.scale.constructions import ReluMLP
-from compgen_jax.papers.scale.runs import STUDENT
+from compgen_jax.papers.scale.scale_presets import STUDENT
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.module_supports import ModuleSupportConfig, all_sets, n_sets

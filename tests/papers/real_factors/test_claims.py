@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.papers.real_factors import claims, known
+from compgen_jax.studies.real_factors import known
+from compgen_jax.studies.real_factors import real_factors_claims as claims
 from compgen_jax.tasks import marginals
 from compgen_jax.tasks.task import Factor
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.claims import judge_all
-from compgen_jax.papers.scale import composing, decoding, known, picks, quantities
-from compgen_jax.papers.scale import runs as rows
+from compgen_jax.papers.scale import composing, decoding_claims, known, picks, quantities
+from compgen_jax.papers.scale import scale_presets as rows
 from compgen_jax.papers.scale.known import known_run
 from tests.metrics.test_decodability import spearman
 from tests.papers.decoders import judged
@@ -100,7 +100,7 @@ def test_a_student_that_did_not_learn_the_seen_sets_decides_nothing():
 
 def test_claims_on_all_students_wait_for_enough_of_them():
     few = {"modules_8_seen_69_width_256": run_with(seen=69)}
-    every = (*composing.CLAIMS, *decoding.CLAIMS)
+    every = (*composing.CLAIMS, *decoding_claims.CLAIMS)
     assert judge_all(every, few) == []
 
 

@@ -3,19 +3,19 @@
 from functools import partial
 from pathlib import Path
 
-from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
+from compgen_jax.papers.forced_rendering import bump_claims as forced_rendering_claims
+from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering_runs
 from compgen_jax.papers.forced_rendering import known as forced_rendering_known
 from compgen_jax.papers.forced_rendering import known_low_rank, known_networks, known_turns
-from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
-from compgen_jax.papers.league import runs as league_runs
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.real_factors import claims as real_factors_claims
-from compgen_jax.papers.real_factors import known as real_factors_known
-from compgen_jax.papers.real_factors import runs as real_factors_runs
-from compgen_jax.papers.scale import claims as scale_claims
 from compgen_jax.papers.scale import known as scale_known
 from compgen_jax.papers.scale import picks as scale_picks
-from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.papers.scale import scale_claims
+from compgen_jax.papers.scale import scale_presets as scale_runs
+from compgen_jax.studies.benchmark import benchmark_presets as league_runs
+from compgen_jax.studies.real_factors import known as real_factors_known
+from compgen_jax.studies.real_factors import real_factors_claims
+from compgen_jax.studies.real_factors import real_factors_presets as real_factors_runs
 
 
 def _paper(title: str, letters: str, runs, claims, known, **more) -> Paper:

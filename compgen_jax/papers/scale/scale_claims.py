@@ -1,8 +1,14 @@
 """The claims of "Scaling can lead to compositional generalization" (NeurIPS 2025)."""
 
-from compgen_jax.papers.scale import codes, composing, decoding, generators, neurons
+from compgen_jax.papers.scale import codes, composing, decoding_claims, generators, neurons
 
-CLAIMS = *composing.CLAIMS, *codes.CLAIMS, *neurons.CLAIMS, *decoding.CLAIMS, *generators.CLAIMS
+CLAIMS = (
+    *composing.CLAIMS,
+    *codes.CLAIMS,
+    *neurons.CLAIMS,
+    *decoding_claims.CLAIMS,
+    *generators.CLAIMS,
+)
 NOTE = (
     "S are claims of the paper on scale. R² is pooled, around the outputs' means over all tasks; "
     "gain is 1 - error / that of the best map that is bilinear in latent and input, which composes "

@@ -1,27 +1,27 @@
 """The claims of the paper (C) and controls of our own (K), in the order of their names."""
 
 from compgen_jax.papers.forced_rendering import (
-    controls,
-    figure1,
-    layers,
-    low_rank,
-    mechanism,
+    control_claims,
+    figure1_claims,
+    layer_claims,
+    lowrank_claims,
+    mechanism_claims,
     remedies,
-    rotation,
-    scaling,
+    rotation_claims,
+    scaling_claims,
 )
 
 CLAIMS = tuple(
     sorted(
         (
-            *figure1.CLAIMS,
-            *mechanism.CLAIMS,
-            *low_rank.CLAIMS,
+            *figure1_claims.CLAIMS,
+            *mechanism_claims.CLAIMS,
+            *lowrank_claims.CLAIMS,
             *remedies.CLAIMS,
-            *layers.CLAIMS,
-            *scaling.CLAIMS,
-            *rotation.CLAIMS,
-            *controls.CLAIMS,
+            *layer_claims.CLAIMS,
+            *scaling_claims.CLAIMS,
+            *rotation_claims.CLAIMS,
+            *control_claims.CLAIMS,
         ),
         key=lambda claim: (claim.name[0], int(claim.name.partition(".")[0][1:])),
     )

@@ -28,7 +28,7 @@ from compgen_jax.claims import (
 )
 from compgen_jax.metrics.decodability import midranks
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.forced_rendering.images import above_predictors
+from compgen_jax.papers.forced_rendering.image_quantities import above_predictors
 from compgen_jax.tasks import marginals
 from compgen_jax.tasks import task as tasks
 

@@ -19,7 +19,11 @@ from compgen_jax.claims import (
     note,
     unknown,
 )
-from compgen_jax.papers.forced_rendering.images import at_common_seeds, rendered, worst_exact_id
+from compgen_jax.papers.forced_rendering.image_quantities import (
+    at_common_seeds,
+    rendered,
+    worst_exact_id,
+)
 from compgen_jax.runs.judge_run import RIGHT
 
 LARGE_EFFECT = 0.8  # Cohen's convention

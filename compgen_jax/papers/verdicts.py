@@ -8,7 +8,7 @@ from pathlib import Path
 from compgen_jax import claims
 from compgen_jax.config import Config, fingerprint
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.settings import SCALES
+from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.papers.forced_rendering import low_rank
+from compgen_jax.papers.forced_rendering import lowrank_claims
 
 from .. import plotting
 from ..figure import figure
@@ -31,7 +31,7 @@ TICKS = (1, 2, 4, 8, 16, 32)
 
 def _embeddings_of_first_seed(run):
     """Those of x and of y, and the end of their colours."""
-    first = [each[0] for each in low_rank.embedding_matrices(run)]
+    first = [each[0] for each in lowrank_claims.embedding_matrices(run)]
     return first, np.percentile(np.abs(first), PERCENTILE)
 
 
@@ -76,7 +76,7 @@ def draw_low_rank(runs):
     maps, steps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12), []
     held_out = plotting.over_grid(held_out, cells)
     for axis, (name, run) in zip(maps, ends.items(), strict=True):
-        volume, rough = low_rank.log_volumes(run.cells), low_rank.smoothness(run.cells)
+        volume, rough = lowrank_claims.log_volumes(run.cells), lowrank_claims.smoothness(run.cells)
         relative = volume.mean(axis=0) - volume[:, ~held_out].mean()
         image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
         axis.set_title(name, pad=3)
@@ -147,7 +147,9 @@ def _draw_tokens(axes, runs):
             if row is axes[0]:
                 color = plotting.OOD_COLOR if crosses[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
-    constant = [low_rank.embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
+    constant = [
+        lowrank_claims.embedding_numbers(run)["constant_share"].mean() for run in runs.values()
+    ]
     title = "{:.0%} is constant along y, {:.0%} with penalties".format(*constant)
     plotting.panel(axes[0][0], "b", title, up=16)
 
@@ -214,7 +216,7 @@ def _draw_numbers(axes, ablations):
     ranks, constancy, errors = axes
     effective, constants, varying, ood = ([] for _ in range(4))
     for place, (name, run) in enumerate(ablations.items()):
-        numbers, color = low_rank.embedding_numbers(run), COLORS[name]
+        numbers, color = lowrank_claims.embedding_numbers(run), COLORS[name]
         constant, spectrum = numbers["constant_share"], numbers["spectrum_entropy"]
         mean = {"mean": plotting.geometric_mean, "color": color}
         plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, fmt="s")

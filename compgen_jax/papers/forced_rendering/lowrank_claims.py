@@ -22,7 +22,7 @@ from compgen_jax.claims import (
 from compgen_jax.metrics import embeddings, evaluation, geometry
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
-from compgen_jax.papers.forced_rendering.images import exact, rendered, rendered_ood
+from compgen_jax.papers.forced_rendering.image_quantities import exact, rendered, rendered_ood
 from compgen_jax.statistics import median_with_interval
 
 FACTOR_OF_TWO = float(np.log10(2))  # what helps more, helps much

@@ -13,7 +13,7 @@ from compgen_jax.claims import NOWHERE, TINY, above, below, claim, exact_id, lea
 from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering.images import (
+from compgen_jax.papers.forced_rendering.image_quantities import (
     above_predictors,
     all_rendered,
     exact,

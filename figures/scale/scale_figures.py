@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from compgen_jax.papers.scale import constructions, decoding, neurons, picks
-from compgen_jax.papers.scale import runs as rows
+from compgen_jax.papers.scale import constructions, decoding_claims, neurons, picks
+from compgen_jax.papers.scale import scale_presets as rows
 from compgen_jax.papers.scale.codes import AFFINE
 from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
@@ -14,7 +14,7 @@ from compgen_jax.statistics import mean_with_interval
 from .. import plotting
 from ..figure import figure
 from . import axes as parts
-from .tables import baseline
+from .scale_tables import baseline
 
 TRIVIAL = {
     "bilinear": "bilinear map",
@@ -251,8 +251,11 @@ def draw_decodability(runs):
     points, above, groups = [], [], {"compose": [], "fail": []}
     for (width, own), color in parts.colored(picks.seen_by_width(runs.values())):
         for run in own:
-            r2, least = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
-            before, after = decoding.read_untrained(run)[:, -1], decoding.read(run)[:, -1]
+            r2, least = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding_claims.right(run))
+            before, after = (
+                decoding_claims.read_untrained(run)[:, -1],
+                decoding_claims.read(run)[:, -1],
+            )
             modules, latents = (run.outputs(f"decode.{name}recovery") for name in ("active_", ""))
             against.plot(r2, before, ".", color="0.8", markersize=3, zorder=0)
             against.plot(r2, after, "o", color=color, markersize=3)
@@ -260,13 +263,13 @@ def draw_decodability(runs):
             theorem.plot(least, modules, "o", **style)
             theorem.plot(least, latents, "*", **style)
             points.append((r2, after))
-            above.append(modules >= least - decoding.SLACK)
+            above.append(modules >= least - decoding_claims.SLACK)
             composes = score(run, "ood.gain").mean() >= COMPOSED
             groups["compose" if composes else "fail"].append(run)
         plotting.label_mark(against, f"width {width}", color=color, markersize=3)
     last, colors = {}, {"compose": plotting.GREEN, "fail": plotting.VIOLET}
     for title, chosen in groups.items():
-        of_layers = (decoding.read, "o-", 1.2), (decoding.read_untrained, "-", 0.5)
+        of_layers = (decoding_claims.read, "o-", 1.2), (decoding_claims.read_untrained, "-", 0.5)
         for read, dash, width in of_layers if chosen else ():
             values_LxT = np.mean([read(run) for run in chosen], axis=0).T
             label = title if dash == "o-" else None
@@ -278,7 +281,7 @@ def draw_decodability(runs):
     depth.set_xticks(range(len(names)), names)
     depth.set(xlabel="layer", ylabel="R² of the latent, held-out sets")
     ends = np.array([0, 1])
-    theorem.plot(ends, ends - decoding.SLACK, **plotting.DOTTED, label="the theorem's bound")
+    theorem.plot(ends, ends - decoding_claims.SLACK, **plotting.DOTTED, label="the theorem's bound")
     limits = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05)}
     theorem.set(xlabel="1 - √δ", ylabel="modules or latents recovered", **limits)
     plotting.label_mark(against, "before training", ".", "0.8", markersize=3)

@@ -17,9 +17,9 @@ from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.pixelwise import Pixelwise
-from compgen_jax.papers.forced_rendering.low_rank import ABLATIONS
+from compgen_jax.papers.forced_rendering.lowrank_claims import ABLATIONS
 from compgen_jax.papers.forced_rendering.remedies import DEPTHS
-from compgen_jax.papers.settings import (
+from compgen_jax.papers.variations import (
     SCALES,
     Group,
     Preset,

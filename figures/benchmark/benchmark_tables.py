@@ -11,7 +11,7 @@ import numpy as np
 
 from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
-from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
+from compgen_jax.studies.benchmark.benchmark_presets import HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 

@@ -12,7 +12,7 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
-from compgen_jax.papers.settings import SCALES, Group, Preset, at_scale, fresh, times, to
+from compgen_jax.papers.variations import SCALES, Group, Preset, at_scale, fresh, times, to
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference

@@ -11,7 +11,7 @@ import itertools
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.upsampling import LAYOUTS, Upsampling
-from compgen_jax.papers.settings import Group, Preset, Setting, fresh, times, to, training_time
+from compgen_jax.papers.variations import Group, Preset, Setting, fresh, times, to, training_time
 from compgen_jax.tasks.sprites import Sprites
 
 SPRITES = Preset(

@@ -4,12 +4,13 @@ import numpy as np
 
 from compgen_jax.claims import of_share
 from compgen_jax.metrics import text
-from compgen_jax.papers.real_factors import claims, runs
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.studies.real_factors import real_factors_claims as claims
+from compgen_jax.studies.real_factors import real_factors_presets as runs
 
 from .. import plotting
 from ..figure import figure
-from . import tables
+from . import real_factors_tables as tables
 
 DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
     ("sprites_pixelwise_range", False, "Seen by the network of c"),

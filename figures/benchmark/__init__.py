@@ -1,3 +1,3 @@
 """Figures of the league: importing this registers them."""
 
-from . import figures  # noqa: F401
+from . import benchmark_figures  # noqa: F401, I001

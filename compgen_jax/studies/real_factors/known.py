@@ -15,10 +15,10 @@ import numpy as np
 from compgen_jax.claims import Matrix, letters
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.real_factors import claims
-from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
+from compgen_jax.studies.real_factors import real_factors_claims as claims
+from compgen_jax.studies.real_factors.real_factors_presets import runs
 from compgen_jax.tasks import baselines, inverse, scene
 from compgen_jax.tasks import task as tasks
 

@@ -8,7 +8,7 @@ from compgen_jax.claims import NOWHERE, above, claim, exact_id, learnt, note
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
-from compgen_jax.papers.forced_rendering.images import (
+from compgen_jax.papers.forced_rendering.image_quantities import (
     CLEARLY,
     interpolated,
     notes_on_images,

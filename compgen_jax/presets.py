@@ -3,11 +3,11 @@
 import difflib
 
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.papers.forced_rendering import runs as forced_rendering
-from compgen_jax.papers.league import runs as league
-from compgen_jax.papers.real_factors import runs as real_factors
-from compgen_jax.papers.scale import runs as scale
-from compgen_jax.papers.settings import SCALES, public
+from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering
+from compgen_jax.papers.scale import scale_presets as scale
+from compgen_jax.papers.variations import SCALES, public
+from compgen_jax.studies.benchmark import benchmark_presets as league
+from compgen_jax.studies.real_factors import real_factors_presets as real_factors
 
 PAPERS = {
     "Forced rendering": public(forced_rendering.RUNS, forced_rendering.PRESETS),

@@ -1,7 +1,7 @@
 """What RESULTS.md says of sprites: the scores of all runs, and Montero's decoders beside ours."""
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.real_factors.runs import MONTERO
+from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
 
 from ..tables import errors_of_images
 

@@ -16,8 +16,8 @@ from compgen_jax.claims import (
     note,
 )
 from compgen_jax.papers.forced_rendering import known
-from compgen_jax.papers.forced_rendering.figure1 import CNNS
-from compgen_jax.papers.forced_rendering.images import worst_exact_id
+from compgen_jax.papers.forced_rendering.figure1_claims import CNNS
+from compgen_jax.papers.forced_rendering.image_quantities import worst_exact_id
 from compgen_jax.statistics import mean_with_interval
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)

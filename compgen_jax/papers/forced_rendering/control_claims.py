@@ -25,7 +25,7 @@ from compgen_jax.claims import (
 )
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
-from compgen_jax.papers.forced_rendering.images import (
+from compgen_jax.papers.forced_rendering.image_quantities import (
     CLEARLY,
     above_trivial,
     composes,

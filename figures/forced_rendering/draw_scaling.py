@@ -15,8 +15,8 @@ from matplotlib.ticker import LogFormatter
 from compgen_jax.metrics import scaling
 from compgen_jax.metrics.error_map import error_map
 from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
-from compgen_jax.papers.forced_rendering import scaling as claim
-from compgen_jax.papers.forced_rendering.scaling import GRID, REGION, SCHEMES, Reading
+from compgen_jax.papers.forced_rendering import scaling_claims as claim
+from compgen_jax.papers.forced_rendering.scaling_claims import GRID, REGION, SCHEMES, Reading
 
 from .. import plotting
 from ..figure import figure

@@ -3,9 +3,9 @@
 import numpy as np
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
+from compgen_jax.studies.benchmark.benchmark_presets import HOLDOUTS, TASKS
 
-from . import tables
+from . import benchmark_tables as tables
 
 
 def lines(runs: dict) -> list[str]:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
+from compgen_jax.studies.benchmark.benchmark_presets import HOLDOUTS, TASKS
 
 from .. import plotting
 from ..figure import figure
-from . import tables
+from . import benchmark_tables as tables
 
 
 @figure("league", runs=("league_*",), by_default=False, of_summaries=True)
