@@ -2,14 +2,13 @@
 
     @figure("fig2", runs=("bump_cnn*", "ramp_cnn*"))
     def draw_layers(runs):
-        '''Figure 2: the caption.'''
         ...
         return a matplotlib figure
 
-Its docstring is the caption in docs/findings/gallery.md. `runs` names the runs that it shows, of
-any paper; a '*' stands for any part of a name. Where they differ between the scales, `runs` is a
-function scale -> names. The drawing function gets the finished runs as a dict by name, in the order
-in which they are trained.
+Its caption in docs/findings/gallery.md stands under its name in captions.md. `runs` names the runs
+that it shows, of any paper; a '*' stands for any part of a name. Where they differ between the
+scales, `runs` is a function scale -> names. The drawing function gets the finished runs as a dict
+by name, in the order in which they are trained.
 """
 
 import fnmatch

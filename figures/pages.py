@@ -37,6 +37,7 @@ from .papers import FIGURES, PAPERS, TABLES
 from .tables import table
 
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
+CAPTIONS = Path(__file__).with_name("captions.md")  # of the figures; without one, a docstring
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
 CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
 SIGNS = *quoted.SYMBOLS.values(), quoted.FAILS_HERE
@@ -488,13 +489,12 @@ def _result(preset, run) -> str:
 def gallery() -> str:
     """All figures in docs/results, one picture to a row, with their captions."""
     parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
-    captions = {}
+    _, *sections = re.split(r"^## (\S+)\n", CAPTIONS.read_text(encoding="utf-8"), flags=re.M)
+    captions = dict(zip(sections[::2], sections[1::2], strict=True))
     for name, figure in FIGURES.items():
         scales = [scale for scale in SCALES if name in there[scale]]
         if scales:
-            caption = " ".join(inspect.getdoc(figure.draw).split()).replace("*", "")
-            same = captions.setdefault(caption, name)
-            caption = caption if same == name else f"As {same}."
+            caption = " ".join((captions.get(name) or inspect.getdoc(figure.draw)).split())
             caption += "" if figure.by_default else " †"
             pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
                         for scale in scales]  # fmt: skip

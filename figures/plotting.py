@@ -18,7 +18,7 @@ A figure is as wide as a page, `WIDTH`, or as a column, `COLUMN`, and no text in
   held-out cells.
 - A panel's title (`panel`) is one plain sentence that says what to see, with a capital and without
   a full stop; numbers are means over seeds. A claim's number stands in brackets after its name.
-- A figure's docstring, the caption in the gallery, begins with a sentence that says what to see.
+- A figure's caption (captions.md) begins with a sentence that says what to see.
 
 T is the number of networks (seeds), B of points, N the side of a grid of cells, L of layers. Images
 are drawn with y upwards.
