@@ -51,15 +51,6 @@ POINTS = (0.2, 0.75), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False, numbers=shares_by_distance)
 def draw_drawings(runs):
-    """Two of four decoders render the interior of the held-out block; the other two and kernel
-    ridge regression (KRR) do not. First row: the target ("asked") at five held-out positions
-    (circles; the inner outline is the block). Then KRR on the first decoder's training set
-    ("interpolation"). Then a convolutional decoder, without and with single-factor images
-    ("stripes"), and coordinate MLPs ("per pixel") with untied ("own") and tied input weights.
-    Outputs are of the seed with the median share rendered, at the end of training. Below: the
-    scaling factor, and whether it is rendered. Right: the share rendered of boundary cells ("rim",
-    distance 1 from ID) and of the interior; mean over seeds, in the median of the last five
-    evaluations."""
     first = runs["bump_cnn"]
     rows = {"asked": (first.cells, None)}
     rows |= {"interpolation": (first.interpolator, first.late.interpolator)}
@@ -88,13 +79,6 @@ def draw_drawings(runs):
 
 @figure("strip", runs=tuple(REMEDIED), by_default=False)
 def draw_strip(runs):
-    """A convolutional decoder fails on the held-out block; the paper's two remedies generalize.
-    Conditioned on a column x and a row y, a decoder draws a bump. Training has none in the block
-    (red) of 10 × 10 of the 16 × 16 positions. Left: the target at one held-out position (circle).
-    Then the outputs there, on one grey scale: of a convolutional decoder, of the low-rank decoder
-    with both penalties, and of the first, trained on single-factor images as well. Below: the share
-    of the block's positions with the right x and y, mean over four seeds. Each output is that of
-    the seed with the median share."""
     first = runs["league_bumps_block_conv"].cells
     (index,) = plotting.held_out_cells(first, POINTS[2:3])
     shown = {"target": (first.truths[index], "held-out block: red")}
@@ -118,14 +102,6 @@ def draw_strip(runs):
 
 @figure("controls", runs=("bump_cnn", "wide_bumps", "random_cells", "donut_stripes"))
 def draw(runs):
-    """A held-out block is not rendered even where training lights its pixels; random held-out cells
-    are. The block is, too, with single-factor images ("stripes") and a few bumps in training. The
-    decoder of Figure 1 and its controls, all with the same share of cells held out. "Lit pixels"
-    masks pixels that no ID image lights, and scores held-out cells whose own pixel is lit. (a) The
-    share of cells rendered. Diamonds: kernel ridge regression on a seed's training set (KRR), OOD;
-    triangles: NTK regression. (b) OOD error, a blank image's being 1; crosses: baselines that only
-    know the ID images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey
-    dots are seeds. The verdict on wide bumps is that of the decoders in `ladder` (K4.light)."""
     base = runs["bump_cnn"]
     scored = {name: (run.late.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.late.cells, base.task.scores)
@@ -184,13 +160,6 @@ HOLES = {"donut": "a square", "corner": "a corner"}
     by_default=False,
 )
 def draw_ladder(runs):
-    """Coordinate MLPs ("per-pixel networks") and transformers over pixels generalize
-    compositionally in most seeds, convolutional decoders in none (K4). All are trained on bumps
-    alone, by one recipe. Held out are a block (a, "square") or a corner (b). Small dots: the share
-    of held-out images that a seed renders; large: the mean with its 95% interval. Right: how many
-    seeds generalize compositionally ("compose"). They render more than half of the images (dotted),
-    and more than kernel ridge regression on the same encoding (KRR, diamonds). Triangles: NTK
-    regression."""
     panels = {
         hole: {RUNGS[rung]: runs[name] for rung, name in ladder(where).items()}
         for where, hole in HOLES.items()
@@ -217,12 +186,6 @@ CODES = {"bump": "the bump code", "onehot": "the one-hot code"}
     by_default=False,
 )
 def draw_readers(runs):
-    """Without upsampling, most seeds generalize compositionally if pixels tie their input weights
-    ("shared"), and none if these are untied ("own"; K11). With two upsampling stages none does
-    (K11.doubling). A block is held out; all decoders get pixel coordinates and are trained by one
-    recipe, with the bump (a) and the one-hot encoding (b). Rows: coordinate MLPs ("per pixel"),
-    stride-1 CNNs ("full-size conv.") and CNNs that upsample twice. Dots, diamonds and triangles are
-    those of the figure `ladder`."""
     panels = {
         words: {label: runs[f"{name}_{code}"] for name, label in READERS.items()}
         for code, words in CODES.items()
@@ -279,24 +242,11 @@ SETS_OF_WEIGHTS = {
 
 @figure("apart", runs=tuple(SETS_OF_WEIGHTS), scale="quick", by_default=False)
 def draw_apart(runs):
-    """Pixels that no training bump covers are rendered only if their input weights are tied to
-    those of covered pixels. Maps: the share of coordinate MLPs that render each position; red: the
-    held-out block. They differ in which pixels tie their input weights. (a) All. (b, c) Two groups,
-    the 6 × 6 pixels in the dashed frame and all others (K11.apart); in c the frame has the pixels
-    that no training bump covers. (d) None."""
     return _shares(runs, SETS_OF_WEIGHTS)
 
 
 @figure("hole", runs=tuple(STRIPES), scale="quick", by_default=False)
 def draw_hole(runs):
-    """With single-factor images ("stripes") in training, a convolutional decoder renders the
-    held-out block, except where they are occluded. Maps: the share of networks that render each
-    position; red: the held-out block. (a) Bumps alone. (b to f) As many single-factor images beside
-    them, of x or of y alone; one stands beside the map. (c, d) They are occluded ("blank") in the
-    dashed frame of 6 × 6 pixels (K5.hole); in d these are the pixels that no training bump covers.
-    (e, f) The loss is masked there instead (hatched, K11.left_out). (a to e) Convolutional
-    decoders. (f) Coordinate MLPs with untied input weights ("per pixel, own weights"), which render
-    nothing in the frame."""
     return _shares(runs, STRIPES)
 
 
@@ -337,13 +287,6 @@ def _show_stripe(axis, run):
 
 @figure("two_objects", runs=("two_objects",), by_default=False)
 def draw_two_objects(runs):
-    """Where the first of two bumps is held out it is mostly not rendered; the second, which
-    training has everywhere, still is (K1). A block is held out of the first bump's places, none of
-    the second's. (a, b) Targets ("asked") and outputs ("drawn") for ID and for held-out places of
-    the first bump (circles), of the seed with the median share rendered OOD. (c, d) The share of
-    seeds that render the first and the second bump, by the place of the first, whose block is
-    outlined. Each cell has one second bump; titles have the mean over ID and over held-out
-    cells."""
     (run,) = runs.values()
     cells, settings = run.cells, run.config.task
     picture = plotting.new_figure(plotting.WIDTH, 3.35)

@@ -33,14 +33,6 @@ IMAGE, IMAGE_GAP, IMAGE_ROW = 0.46, 0.07, 0.72
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
 def draw_layers(runs):
-    """With the bump encoding, held-out cells become harder to decode from layer to layer. With the
-    ramp encoding, the interval of this change up to the last hidden layer includes 0. Figure 2;
-    one line for each depth, with 95% intervals over seeds. (a, b) R² of a
-    linear probe of x and y, by layer, OOD and, dashed, ID. (c, d) How far the metric tensor
-    factorizes: the mean over cells of Eq 7's ratio, from exact derivatives. (e, f) Of each
-    encoding's deepest network: log10 of every layer's volume element over the mean of its ID cells.
-    (g, h) Not in the paper: the share of a layer's variance over held-out cells that needs x and y
-    jointly."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     deepest = {code: of_code[-1] for code, of_code in networks.items()}
     picture = plotting.new_figure(plotting.WIDTH, 8.4)
@@ -82,15 +74,6 @@ BESIDE = (
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
 def draw_beside_composer(runs):
-    """Volume tells a network that fails in the held-out block ("square") from two that render it; a
-    linear probe and the paper's score do not. Red: the block held out. Blue: as many random
-    positions held out. Green: the block held out, single-factor images ("stripes") and a few bumps
-    in training. All are measured in the block, in the median of the last five evaluations; means
-    over seeds, 95% intervals. (a) R² of a linear probe of x and y, fitted outside the block
-    (C6.composer); not of the image, as ID images do not light the block's pixels. (b) The
-    factorization score over all cells (C6.score). (c) The geometric mean of the volume element in
-    the block over that elsewhere (C7.composer). (d) The share of a layer's variance in the block
-    that needs x and y jointly."""
     fails = runs["bump_cnn"]
     networks = {
         "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
@@ -155,13 +138,6 @@ def draw_strip(axes, run, letter: str, name: str):
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
-    """The volume element of every layer, relative to its mean over ID cells, and linear probes.
-    Figures 11 to 14: one encoding and one kind of decoder each, a row for every depth. Maps: log10,
-    mean over seeds. Purple (blue at the papers' size): the layer changes less from cell to cell
-    than over ID cells; green (red): more. Held-out cells are outlined. Below a map: the mean log10
-    volume of held-out less that of ID cells. Right: R² of a linear probe of x and y by layer, ID
-    and OOD, with 95% intervals over seeds. Figures of 20 epochs show the MLPs as the authors
-    trained them; networks of the others have learnt the ID cells."""
     networks, in_image = sorted(runs.values(), key=depth_of), []
     columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.3, 5.4
@@ -200,10 +176,6 @@ def draw_volumes(runs):
 
 @figure("ranks", runs=EVERY_DEPTH)
 def draw_ranks(runs):
-    """Outputs span more dimensions than the input encoding ("code"), about as many as the true
-    images or fewer. Three counts of dimensions by layer, with the bump (a to c) and the ramp
-    encoding (d to f). One line for each depth, geometric means with 95% intervals over seeds.
-    Dotted: the true images."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
@@ -229,10 +201,6 @@ def draw_ranks(runs):
 
 @figure("fig10", runs=("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*"))
 def draw_depths(runs):
-    """At every depth, the mean OOD error is most of a blank image's, or more. Figure 10. (a, b) The
-    first seed's outputs of each depth at the same held-out points (circles), for two encodings;
-    below, scaling factors. (c) The error over all held-out cells by depth, that of a blank image
-    being 1; means over seeds with 95% intervals, grey dots are seeds."""
     by_code = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     height = max(max(map(len, by_code.values())) * IMAGE_ROW + 0.5, 2.1)
     block = len(POINTS) * (IMAGE + IMAGE_GAP) + 0.3

@@ -45,16 +45,6 @@ def _regions(run) -> list[tuple]:
 
 @figure("fig3", runs=tuple(TITLES))
 def draw_low_rank(runs):
-    """With both penalties, embeddings vary little along the other factor's axis, and most held-out
-    images are rendered. Figure 3: low-rank decoders, first seeds. (a) With both penalties, at a
-    held-out point: low-rank embeddings of x and of y, then convolutions. White is 0; a map's
-    colours end at its largest magnitude. (b) Embeddings of x, without and with both penalties: two
-    of ID columns, and two whose rows above the line are held out. Colours end at the 95th
-    percentile of magnitudes. (c) Outputs at held-out points (circles); below, the scaling factor,
-    at the papers' size the maximum. (d) Smoothness of outputs: log10 of their volume element over
-    its ID mean, mean over seeds. Below: the mean absolute difference between neighbouring cells.
-    (e) Errors of four ablations: seeds, geometric means and 95% intervals; dotted: a blank
-    image's."""
     ablations = in_order(TITLES, runs)
     ends = {TITLES[name]: ablations[name] for name in SHOWN}
     picture = plotting.new_figure(plotting.WIDTH, 6.6)
@@ -177,14 +167,6 @@ def _draw_errors(axis, ablations):
 
 @figure("fig6", runs=tuple(TITLES))
 def draw_embeddings(runs):
-    """Held-out error follows the energy that varies along the other factor's axis; low rank alone
-    is not enough. Figure 6. (a, b) First seeds' embeddings of every value ("token") of x and of y,
-    without (a) and with both penalties (b). Colours end at the 95th percentile of magnitudes;
-    framed: what is held out. (c to e) All tokens of four ablations; means, 95% intervals, seeds as
-    dots. (c) Effective rank, exp(entropy), of squared singular values (circles) and of squared
-    lambda (squares), which the penalty sees. (d) Energy constant along the other factor's axis;
-    dotted: noise. (e) The rest against OOD error, by seed; dotted: a blank image's. At the papers'
-    size these are d, e and f; its c is the energy in the largest singular value."""
     ablations = in_order(TITLES, runs)
     grid = ablations["lowrank_both"].config.task.grid
     tall = 2 * -(-grid // COLUMNS) * (plotting.WIDTH / 2 - 0.3) / COLUMNS + 0.6

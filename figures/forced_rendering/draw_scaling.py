@@ -31,15 +31,6 @@ BOUNDS = {ABOVE: (r"$\uparrow$", "more than"), BELOW: (r"$\downarrow$", "at most
 @figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
 @figure("fig4c", runs=("data_scaling",), by_default=False)
 def draw_thresholds(runs):
-    """With single-factor images ("stripes") beside bumps, fewer images are needed than of bumps
-    alone, except on the smallest grid. Figure 4c: images needed to render .75 of the points, by the
-    grid's side N. (a) ID cells that training lacks. (b) Points between cells. (c) The held-out
-    corner. Trials train for as many steps, in fig4c_epochs for as many epochs. Dots: seeds; lines:
-    their geometric mean, where none has a bound alone. Triangles: bounds, the threshold lies above
-    or at most there. Dashed: the paper's exponents, through the mean at the smallest N. Dotted: all
-    2 N stripes. Above it images are these and bumps, below it some of the stripes (C11 takes the
-    exponent of either). Legends: fitted exponents of all images with 95% intervals over seeds.
-    Drawn anew: x and y right on the left, rendered on the right, and arrows for triangles."""
     (sweep,) = runs.values()
     rows, target = claim.completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
     grids_K = np.unique([row[GRID] for row in rows])
@@ -123,11 +114,6 @@ def _draw_curve(axis, curve, scheme: str):
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)
 def draw_holdout_map(runs):
-    """The larger the grid and the held-out block ("square"), the larger the error in it; ID cells
-    that training lacks are reproduced anyway. Error over a blank image's, mean over seeds, by the
-    grid's side N and the block's side over N. (a) Held-out cells. (b) ID cells that training lacks
-    ("unseen") or, where it has all of them, those that it has (star). Both maps have one colour
-    scale. Small text: how many seeds a mean has, if others failed; grey: no number."""
     (sweep,) = runs.values()
     rows, support = sweep.rows, sweep.config.task.support
 

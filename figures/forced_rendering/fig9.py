@@ -35,16 +35,6 @@ class Turned(NamedTuple):
 
 @figure("fig9", runs=tuple(TITLES), by_default=False)
 def draw(runs):
-    """In a gap of angles, decoders' mean errors are above those of a cross-fade of the images at
-    its edges. Whether outputs are this cross-fade is open (C14). Figure 9, with a digit of a font
-    (the paper: MNIST): a decoder of one object, and one of several, the others ID in the gap. (a)
-    Error over a blank image's, on the circle and around the gap; geometric mean and 95% interval
-    over seeds. Black: the cross-fade; grey: the nearer edge's image. (b) Layers of the first
-    network's first seed: a point for each angle, red rim in the gap. The method is PCA, with its
-    share of variance, or UMAP, as in the paper, where `umap` is installed. (c) Targets ("asked")
-    and first seeds' outputs in the gap (red) and at its edges (blue). Below: the share of energy
-    outside the span of the edges' images. (d) The cross-fade. White is 0 or less, black the largest
-    true value."""
     runs, networks = in_order(TITLES, runs), {}
     for name, run in runs.items():
         cells = run.cells

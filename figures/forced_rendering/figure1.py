@@ -20,20 +20,11 @@ MAP, IMAGE, GAP, ROW = 1.25, 0.54, 0.04, 2.2
 
 @figure("fig1b", runs=("bump_cnn",))
 def draw_bump(runs):
-    """With the bump encoding, a decoder reproduces ID positions and few held-out ones. Figure 1a
-    and b; panels are those of fig1, for this encoding alone."""
     return draw(runs)
 
 
 @figure("fig1", runs=("bump_cnn", "ramp_cnn"))
 def draw(runs):
-    """Decoders reproduce ID positions and few held-out ones, where their error is about a blank
-    image's. Figure 1. (a) The held-out block; below, the corner that other figures hold out. (b, c)
-    The bump and the ramp encoding. Left: error at every half pixel over a blank image's, mean over
-    seeds. Its title has the share of held-out cells rendered, by the network and by kernel ridge
-    regression on the same encoding (KRR, "interpolation"). Right: target ("asked") and the first
-    seed's output ("drawn"), at ID and at held-out cells (circles). Below an image: its scaling
-    factor, at the papers' size its maximum."""
     runs, maps, regions = by_code(runs), [], []
     for run in runs.values():
         errors = run.error_at(signals.fine_points(run.cells.grid)).mean(axis=0)
@@ -67,16 +58,11 @@ def draw(runs):
 
 @figure("fig1_epochs", runs=("bump_cnn", "ramp_cnn_50_epochs"), scale="paper")
 def draw_epochs(runs):
-    """After the paper's 50 epochs, the network of the ramp encoding has not yet learnt the ID cells
-    (c). The network of the bump encoding, and all panels, are those of fig1."""
     return draw(runs)
 
 
 @figure("fig1_authors", runs=("ramp_cnn_authors", "bump_cnn_authors"), scale="paper")
 def draw_authors(runs):
-    """The networks of the authors' code, of 10 layers and 1000 bumps, in the panels of fig1. With
-    the bump encoding the held-out block is smaller (a), and more of it is rendered (b). One of the
-    four networks of the ramp encoding learnt nothing; c shows its outputs."""
     return draw(runs)
 
 
@@ -124,14 +110,6 @@ def _draw_examples(picture, left, bottom, cells):
     numbers=shares_by_distance,
 )
 def draw_codes(runs):
-    """With all four input encodings ("codes"), decoders render few held-out cells, all of them
-    boundary cells (distance 1 from ID). Means over seeds with 95% intervals; grey dots are seeds.
-    (a) The share of images rendered, OOD and ID (C1). Diamonds: kernel ridge regression on the same
-    encoding (KRR), OOD; triangles: NTK regression. (b) The share of held-out cells rendered, by
-    distance to the nearest ID cell (C2); dotted: KRR and NTK regression. (c) The share of held-out
-    images with two peaks, and of misplaced peaks in line with x or y (C3). A peak counts relative
-    to its image's maximum. Crosses: chance. Dotted in a and c: criteria, one half. (d) The share of
-    seeds that render a cell."""
     runs, shares, edge, inner, several, aligned = by_code(runs), [], [], [], [], []
     picture = plotting.new_figure(plotting.WIDTH, 4.9)
     top, bottom = picture.subfigures(2, 1, height_ratios=[1.35, 1])

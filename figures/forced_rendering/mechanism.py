@@ -26,13 +26,6 @@ IMAGE, GAP = 0.5, 0.07
 
 @figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
 def draw_superposition(runs):
-    """An output at a held-out position is in part the sum of an image for its x and one for its y.
-    Figure 1d, for one held-out point (circles): images for x alone and y alone, their sum, and the
-    first seed's output ("drawn"). (a) The paper's construction for the bump encoding: the other
-    half of the input is its mean over training. (b) Its construction for the ramp encoding: the sum
-    of outputs at all ID cells of this x, or of this y. Below: scaling factors. (c) R² of such sums
-    over held-out cells far from the edge. Crosses: sums of other cells, a control (C4). Medians
-    over late checkpoints; means over seeds, 95% intervals, grey dots are seeds."""
     shown = by_code(runs)
     explained_by = lambda *asked: median_over_checkpoints(superposition_r2(*asked))
     row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.16, len(shown)
@@ -77,13 +70,6 @@ def draw_superposition(runs):
 
 @figure("fig1e", runs=("bump_cnn", "ramp_cnn"))
 def draw_kernels(runs):
-    """At pairs of held-out cells, the outputs' similarity follows that of the true images more than
-    the ideal binary kernel. Shown is cosine similarity in the OOD × OOD block. The paper's Figure
-    1e is the ID × OOD block, framed in white in fig8 (C5). (a) The binary kernel. (b) True images.
-    (c, d) The first seed's outputs with the bump and the ramp encoding. (e) Correlation of the
-    outputs' similarity with the binary kernel, with the true images', and with the binary kernel
-    given the true images' (partial correlation). Means over seeds with 95% intervals; grey dots are
-    seeds."""
     shown = by_code(runs)
     cells = shown["bump"].cells
     truths = flat(cells.truths[cells.held_out])
@@ -122,11 +108,6 @@ def draw_kernels(runs):
 
 @figure("fig8", runs=("bump_cnn", "ramp_cnn"))
 def draw_similarities(runs):
-    """How similar the first seed's outputs are at all pairs of cells, ID cells first. Framed in
-    white: the ID × OOD block, which the paper shows as Figure 1e (C5); titles have its mean. Figure
-    8, with the bump (a to c) and the ramp encoding (d to f). (a, d) Cosine similarity. (b, e) Minus
-    the L2 distance. (c, f) How many of 1000 pixels both images fill. Bumps fill so few that few
-    pairs share one."""
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     runs, letters = by_code(runs), iter("abcdef")
     for row, (code, run) in zip(picture.subplots(len(runs), 3), runs.items(), strict=True):

@@ -60,15 +60,6 @@ def _draw_curves(axis, map_NxN, held_out):
 
 @figure("fig15", runs=("corner_bumps", "stripes_*_bumps"))
 def draw_tuning(runs):
-    """With bumps beside single-factor images ("stripes") in training, more of a unit's variance
-    needs x and y jointly. Figure 15. (a, b) Units of the first seeds trained on stripes alone (a)
-    and with the most bumps (b). Of four layers, the middle and the last of eight units by rising
-    interaction of x and y. Maps have scales of their own; outlined: the held-out corner. Below: the
-    shares of variance that x alone and y alone explain. Curves: means over the other factor;
-    shaded: the corner's columns and rows. (c to e) The share of variance by layer: (c) of x or y
-    alone, the larger; (d) of both jointly; (e) part of d, of the best product of a function of x
-    and one of y. Means over active units, 95% intervals over seeds; titles have the last hidden
-    layer. "Bumps alone": trained without stripes, outside the same corner."""
     networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     ends = networks[0], networks[-1]
     picture = plotting.new_figure(plotting.WIDTH, 7.2)
@@ -122,16 +113,6 @@ def _true_stripes(run):
 
 @figure("fig4", runs=("stripes_*_bumps",))
 def draw_stripes(runs):
-    """With all single-factor images ("stripes") and enough bumps in training, most bumps in the
-    held-out corner are rendered. Figure 4, with the paper's letters; its (c) is fig4c. (a)
-    Training: all stripes (one of each kind here), and bumps outside the corner (dots: first seed).
-    (b) At held-out points (circles): the target ("asked"), the sum of its two stripes ("plus"), and
-    first seeds' outputs by number of bumps. Below: the lowest value, white, and the highest, black.
-    (d) The decoder of a: log10 of every layer's volume element over its ID mean, mean over seeds.
-    (e) Its first seed: units of layer 1 by rising interaction. Below: the shares of variance that x
-    alone and y alone explain. (f) The unit of layer 1 most like a plus, and that of the last hidden
-    layer with the largest product share. Both are among units with a tenth of the largest variance.
-    Curves: means over the other factor; shaded: the corner's columns and rows."""
     run = next(runs[name] for name in FEW if name in runs)
     networks, held_out, names = by_bumps(runs), run.maps["held_out"], run.layer_names
     true, plus = _true_stripes(networks[0])
@@ -218,14 +199,6 @@ def _show_range(axis, image, cells, index):
 
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
-    """Trained on single-factor images ("stripes") alone, seeds disagree on held-out bumps; with
-    enough bumps beside them, most are rendered. Figure 7. (a) All stripes in training. (b) First
-    seeds' outputs (at the papers' size, of two seeds) at held-out points (circles), by number of
-    bumps. Below: the lowest value, white, and the highest, black. (c) Error in the held-out corner
-    to the true bump and to the plus (the sum of its stripes), over a blank image's to the same;
-    dotted: 1. (d) The share of held-out images rendered, and of those whose brightest pixel is
-    right; dotted: the share that C10 asks for. Means (geometric for errors) with 95% intervals;
-    dots are seeds."""
     networks = by_bumps(runs)
     cells, (true, plus) = networks[0].cells, _true_stripes(networks[0])
     rows = max(len(networks), 3)

@@ -31,15 +31,6 @@ PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each
 
 @figure("three_factors", runs=tuple(RUNS), by_default=False)
 def draw(runs):
-    """Most held-out combinations are good, except those whose pair (x, y) training lacks. Held out
-    are a box of x, y and size, whose pairs of values are all ID; a block of (x, y) at every size;
-    one of (x, size) at every y; or random combinations. Means over seeds (geometric for errors),
-    95% intervals; grey dots are seeds. (a) The share of good images (error at most a quarter of a
-    blank image's) and of exact positions. (b) OOD error over a blank image's; crosses: baselines
-    that only know the ID images. (c, d) Good held-out images by how many of their three pairs are
-    ID (c), and by distance to the nearest ID combination (d). (e) The share with the right
-    position, the right size (that of the nearest true image there), and both. (f) Targets ("asked")
-    and first seeds' outputs in the box (circles), for three sizes; below, scaling factors."""
     results = {RUNS[name]: run.cells for name, run in in_order(RUNS, runs).items()}
     picture = plotting.new_figure(plotting.WIDTH, 7.6)
     above, below, drawn = picture.subfigures(3, 1, height_ratios=[2.2, 2.5, 2.9])

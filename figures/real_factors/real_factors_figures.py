@@ -53,15 +53,6 @@ SPLITS = {  # what Montero et al. hold out
 
 @figure("sprites", runs=tuple(SHARES), by_default=False)
 def draw(finished):
-    """Decoders of sprites, conditioned on the true factors, render most combinations held out at
-    random and fewer of a range. Quick: targets ("asked") above the median seed's outputs ("drawn"),
-    with their squared correlation (r²). (a) ID combinations. (b to d) Squares on the right, held
-    out as a range, by three decoders. Grey frame: a close match (rendered, with an r² of .94 or
-    more); red: not. (e) The share of close matches by what is held out and by decoder (per pixel:
-    coordinate MLPs). Papers' size, one decoder: (a) a range, (b) an element, (c) extrapolation, (d)
-    random combinations; red frame: not rendered. (e) The share rendered, OOD and ID (squares);
-    crosses: kernel ridge regression ("interpolator"). Both have 95% intervals and seeds. The
-    low-rank decoders are those of F8, at other seeds than in `sprites_remedies`."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.7)
     for place, (name, ood, title) in enumerate(DRAWN):
         if run := finished.get(name):
@@ -118,11 +109,6 @@ def _show(axis, image):
 
 @figure("sprites_remedies", runs=tuple(REMEDIES), scale="quick", by_default=False)
 def draw_remedies(finished):
-    """Low rank adds most to the share of a range of sprites (squares on the right) that decoders
-    render; single-factor images add little or nothing. Circles: held-out combinations, mean, 95%
-    interval and seeds; open squares: ID. Dotted: the best baseline, kernel ridge regression
-    ("interpolator"). Marginal images show one value of one factor, as means or unions over ID
-    images; slices are ID images conditioned on one factor alone. Per pixel: coordinate MLPs."""
     rows = [name for name in REMEDIES if name in finished]
     drawn = plotting.new_figure(plotting.WIDTH, 0.9 + 0.3 * len(rows))
     axis = drawn.subplots()
@@ -152,12 +138,6 @@ def draw_remedies(finished):
 
 @figure("sprites_columns", runs=[f"sprites_{name}" for name in runs.NEARBY], by_default=False)
 def draw_columns(finished):
-    """A decoder renders a shape near places where training has this shape (F9). (a) Squares in
-    columns 7 to 12: the target ("asked"), and the median network's output, without squares there in
-    training and with those of columns 8 and 11. (b) The share rendered by column, if training has
-    squares nowhere in the right half, in two columns side by side, or in two that lie apart. (c)
-    The same for hearts and rows. Means with 95% intervals, and seeds. Dashed: those with a squared
-    correlation of .94; open squares, above: columns or rows in training ("shown")."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.1)
     rows = {"8 and 11\nshown": "_apart", "none\nshown": "", "asked": ""}
     for row, (words, where) in enumerate(rows.items()):
@@ -204,13 +184,6 @@ def draw_columns(finished):
 
 @figure("sprites_pairs", runs=("sprites_pair_*",), scale="quick", by_default=False)
 def draw_pairs(finished):
-    """The share rendered depends on which pair of factors is held out jointly, and tends to rise
-    with the pair's main effects. These are the share of the pixels' variance over both factors'
-    values that a sum of two images explains. One decoder for each pair, without the upper values of
-    both. (a) The share rendered OOD (mean, 95% interval) against main effects; the title has their
-    rank correlation. (b) The pairs by rising main effects (written on the right), with seeds.
-    Crosses (drawn anew, diamonds): kernel ridge regression on the same encoding
-    ("interpolator")."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.4)
     axis, listed = drawn.subplots(1, 2)
     pairs = claims.Pairs(list(finished.values()))
@@ -245,11 +218,6 @@ def draw_pairs(finished):
 @figure("sprites_montero", runs=tuple(f"sprites_{name}" for name in runs.MONTERO), scale="paper",
         by_default=False)  # fmt: skip
 def draw_montero(finished):
-    """Held-out combinations cost more than ID ones, except a corner of all factors; most costly is
-    the right half, where training has no position. Decoders conditioned on dSprites' true factors,
-    by what Montero et al. (2021) hold out, with their names. NLL per image above the target's own
-    entropy, for held-out (filled) and ID combinations (open): geometric means, 95% intervals and
-    seeds. Stars: published, of one run of an architecture that is not recorded."""
     rows = tables.of_montero(finished)
     drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 0.36 * len(rows))
     axis, ratios = drawn.subplots(), []

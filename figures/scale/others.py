@@ -16,10 +16,6 @@ def sets_seen(run) -> int:
 
 @figure("scale1d", runs=lambda scale: [*rows.architectures(scale)], by_default=False)
 def draw_others(runs):
-    """More training sets of modules help other students, too (S1d): R² on held-out sets rises with
-    their number ("sets seen"). (a) A transformer, (b) a hypernetwork, which has the teacher's form.
-    Dashed: on training sets. Dotted: the bilinear map, a baseline that does not generalize
-    compositionally. Means over seeds with 95% intervals."""
     drawn = plotting.new_figure(plotting.WIDTH, 2.7)
     axes, titles = drawn.subplots(1, 2, sharey=True), []
     for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=True):
@@ -40,10 +36,6 @@ def draw_others(runs):
 
 @figure("gridworld", runs=lambda scale: [*rows.preferences(scale)], by_default=False)
 def draw_gridworld(runs):
-    """More training sets help on another task, too: the gridworld of preferences (S1d). The share
-    of right steps on held-out sets, by the number of training sets ("sets seen"). Dashed: on
-    training sets. Dotted: two baselines, the most frequent action and the plan of the nearest
-    training set. Means over seeds with 95% intervals."""
     drawn = plotting.new_figure(plotting.COLUMN, 2.7)
     axis, own = drawn.subplots(), sorted(runs.values(), key=sets_seen)
     colors = plotting.OOD_COLOR, "MLP, on held-out sets", plotting.ID_COLOR
@@ -66,12 +58,6 @@ def draw_gridworld(runs):
 
 @figure("scale_middle", runs=("middle_*",), scale="quick", by_default=False)
 def draw_middle(runs):
-    """More training sets and wider students help between the scales, too: 16 modules, 696 sets,
-    widths to 512. Each draw has a teacher, a split and a training seed of its own. (a) Pooled R²
-    and (b) relative error reduction ("gain") on held-out sets by the number of training sets ("sets
-    seen"), for each width; dashed: on training sets. (c) This reduction on held-out (filled) and
-    training sets (open), for each support at width 512 and 522 training sets. Means over draws with
-    95% intervals; dotted at .5: the criterion."""
     draws = {n: run for n, run in picks.more(runs).items() if n.startswith("draws_")}
     drawn = plotting.new_figure(plotting.WIDTH, 5.2)
     axes = drawn.subplot_mosaic([["r2", "gain"], ["supports", "supports"]])

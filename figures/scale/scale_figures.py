@@ -29,14 +29,6 @@ def _shown(*groups):
 
 @figure("scale1", runs=_shown(rows.sets_and_widths, rows.sets_needed), by_default=False)
 def draw_scale(runs):
-    """With more training sets of modules and wider students, the score on held-out sets comes up to
-    that on training sets (S1). (a) Pooled R² on held-out sets by the number of training sets ("sets
-    seen"), for each width. Dashed: on training sets. Dotted: baselines, of which the bilinear map
-    does not generalize compositionally. (b) Relative error reduction ("gain"), 1 less the error
-    over the bilinear map's: 1 is exact, 0 is this map. (c) The reduction by width. (d) By the share
-    of all sets in training, for each number of modules; above .5 the sets are enough. Means over
-    seeds with 95% intervals; grey dots are seeds; triangles stand for means below the axis. Dotted
-    at .5: the criterion."""
     by_width = picks.seen_by_width(runs.values())
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     (r2, gain), (widths, needed) = axes = drawn.subplots(2, 2)
@@ -95,13 +87,6 @@ def _identities(scale: str) -> list[str]:
 
 @figure("scale2", runs=_shown(_identities, rows.codes, rows.supports), by_default=False)
 def draw_codes_and_supports(runs):
-    """Students generalize compositionally with three of six supports and four of six encodings of
-    the latent (S2). How well an affine map reads the latent off its encoding does not tell which.
-    Relative error reduction ("gain") on held-out (filled) and training sets (open): 1 is exact, 0
-    is the bilinear map. (a) For each support (which sets are in training), with as many sets. (b)
-    For each encoding ("code") of the latent; below, the R² of an affine map from encoding to
-    latent, which is called affine from .9 on. Means over seeds, 95% intervals, and the seeds as
-    dots. Dotted at .5: the criterion."""
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     supports, codes = drawn.subplots(2, 1)
     of_codes = _alike(runs.values(), lambda task: task.code.name, "identity")
@@ -121,10 +106,6 @@ def draw_codes_and_supports(runs):
 
 @figure("same_examples", runs=_shown(rows.few_examples), by_default=False)
 def draw_same_examples(runs):
-    """From the same 12,000 examples, students beat kernel ridge regression (KRR) on held-out sets
-    with four of nine choices of training sets. These have enough sets, which link all modules
-    (S1a). Red: relative error reduction ("gain") over the bilinear map, means over students, 95%
-    intervals, and the seeds as dots. Diamonds: KRR ("interpolation"). Dotted: half of the error."""
     gain = lambda run: score(run, "ood.gain")
     of_kernel = lambda run: score(run, "ood.interpolator_gain")
     ranked = sorted(runs.values(), key=lambda run: gain(run).mean())
@@ -180,13 +161,6 @@ def _title_of_code(run) -> str:
 
 @figure("scale3", runs=_shown(rows.sets_and_widths, rows.more_modules), by_default=False)
 def draw_neurons(runs):
-    """The neurons that are needed grow no faster than the modules (S3). (a, b) A network
-    constructed by hand for k-hot tasks. (a) Its ReLUs grow in proportion to the modules. (b) Its
-    largest error in float32 is that of rounding. (c) One constructed for graded tasks: error over
-    the targets' standard deviation, by ReLUs, for each number of modules. Solid: on the interval
-    that no teacher's entries leave; thin: on each teacher's own. (d) Trained MLPs: R² on held-out
-    sets by width; dotted at .95: what the needed width gives. Means over 4 teachers, or over seeds
-    with 95% intervals."""
     built = constructions.CONSTRUCTED
     drawn = plotting.new_figure(plotting.WIDTH, 5.2)
     (relus, error), (knots, trained) = axes = drawn.subplots(2, 2)
@@ -238,14 +212,6 @@ def draw_neurons(runs):
 
 @figure("scale4", runs=_shown(rows.sets_and_widths), by_default=False)
 def draw_decodability(runs):
-    """Where students generalize compositionally, the latent is linearly decodable from their last
-    layer; but before training it is, too (S4). (a) R² of a linear readout of the latent from the
-    last layer, fitted on training sets and scored on held-out ones, against the student's own R²
-    there. A point for each seed; grey: before training. (b) The readout's R² on held-out sets by
-    layer, for students that generalize compositionally ("compose", relative error reduction above
-    .5) and students that fail; thin: before training. (c) The share of held-out tasks whose modules
-    (circles), or whose latent to a tenth (stars), are those nearest to the readout, against 1 - √δ.
-    Here δ is the share of tasks with R² below .95. Dotted: the theorem's bound, less .02."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     against, depth, theorem = axes = drawn.subplots(1, 3)
     points, above, groups = [], [], {"compose": [], "fail": []}
