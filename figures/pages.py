@@ -1,22 +1,18 @@
-"""The generated parts of the documentation, from docs/results and from the code.
+"""The generated pages of the documentation, from docs/results and from the code.
 
-    python -m figures.pages [--check] [--criteria]
+    python -m figures.pages [--check]
 
-A page is written by a person; a part between two marks, `<!-- NAME: python -m figures.pages -->`
-and `<!-- end of NAME -->`, is written here, and so are the numbers in README and findings
-(`filled`). What docs/findings/criteria.md says of metrics on known maps and of intervals takes some
-minutes and is computed only with --criteria. With --check nothing is written: a page that differs
-is named, and the command fails.
+A page is generated whole, from its text in templates/, or written by a person;
+`tests/test_pages.py` compares the numbers of these with the committed ones. With --check nothing is
+written: a page that differs is named, and the command fails.
 """
 
-import inspect
-import itertools
 import re
 import sys
 from math import isfinite
 from pathlib import Path
 
-import pandas as pd
+import jinja2
 from absl import flags
 
 from compgen_jax import claims, cli
@@ -27,19 +23,15 @@ from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
-from compgen_jax.tasks import holdouts
 from compgen_jax.training import loop
 
-from . import committed, criteria, fields, panels, quoted
-from .benchmark import benchmark_page as league
+from . import committed, fields, panels, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
 from .tables import table
 
-ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
-CAPTIONS = Path(__file__).with_name("captions.md")  # of the figures; without one, a docstring
+HERE, DOCS = Path(__file__).parent, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
 SIGNS = *quoted.SYMBOLS.values(), quoted.FAILS_HERE
 AGAIN = {"yes": " again", "no": " once"}  # after a verdict that was asked at fresh seeds
 SIZES = {"quick": "quick", "paper": "papers' size"}
@@ -61,93 +53,48 @@ PLAIN = {
     "middle scale": "16 modules",
     "data": "8 modules",
 }
-NEAR = {  # whose shares rendered by distance are shown
-    "bump_cnn": "convolutional decoder, bump code",
-    "ramp_cnn": "the same, ramp code",
-    "onehot_cnn": "the same, one-hot code",
-    "positional_cnn": "the same, sines and cosines",
-    "bump_cnn_stripes": "the same, bump code, single-factor images (stripes) added",
-    "pixels_own_bump": "per pixel, own weights",
-    "pixels_shared_bump": "per pixel, shared weights",
-}
 CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
-PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
-GALLERY = """# Gallery
-
-What does each figure show?
-
-A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
-names them. The quick one stands above the one at the papers' size. The first paper's figures show
-networks at the end of training; tables have the median of the last five evaluations. Pictures at
-the papers' size were drawn earlier, with other colours and marks, as were fig4c and sprites_pairs:
-their runs are not kept."""
-PRESETS_PAGE = """# Presets
-
-Which runs come with the package, how long do they take, and what came out?
-
-`--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
-of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
-intervals, cut at 0 and 1: the share of images *rendered* or, where that is not measured, the
-accuracy that is named ([terms](../glossary.md)). Where training shows stripes, most images ID are
-not among those shown.
-`python -m figures.pages` writes this page."""
 
 
-def pages(with_criteria: bool = False) -> dict[Path, str]:
-    """What every generated page should hold; the slow tables as they are unless asked."""
+def pages() -> dict[Path, str]:
+    """What every generated page should hold."""
     rows = {scale: committed.rows(scale) for scale in SCALES}
-    made = {
-        DOCS / "results" / scale / "RESULTS.md": results(
-            scale, PAPERS, committed.ran(scale), rows[scale], committed.drawn(scale)
-        )
-        for scale in SCALES
-    }
     by_key = quoted.by_key(rows)
-    made |= {
-        DOCS / "findings/gallery.md": gallery(),
-        DOCS / "findings/papers.md": panels.page(by_key, committed.runs("paper")),
-        DOCS / "reference/presets.md": presets(),
-    }
-    path = DOCS / "results/quick/explorer.html"
-    made[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
-    known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
-    published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {
-        DOCS / "findings/claims.md": {
+        "findings/claims.md": {
             "counts": counts(rows),
-            "at a glance": glance(PAPERS, rows),
+            "glance": glance(PAPERS, rows),
             "claims": verdicts(PAPERS, rows),
         },
-        DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
-        | known
-        | (criteria.parts() if with_criteria else {}),
-        DOCS / "findings/recombine.md": {"by distance": by_distance()},
-        DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
-        DOCS / "reference/config.md": {"fields": fields.lines()},
-        DOCS / "how_to/hold_out.md": {"published": table(("name", "holds out"), published)},
-        DOCS / "limits.md": {
-            f"not run, {scale}": not_run(scale, PAPERS, committed.ran(scale)) for scale in SCALES
+        "findings/criteria.md": {
+            "asked": asked(rows["quick"]),
+            "known": {paper.title: "\n".join(known_answers(paper)) for paper in PAPERS},
         },
+        "findings/gallery.md": {"figures": gallery()},
+        "findings/papers.md": {
+            "panels": panels.lines(by_key, committed.runs("paper")),
+            "quoted": lambda name: quoted.printed(name, by_key),
+        },
+        "reference/config.md": {"fields": fields.lines()},
+        "reference/presets.md": {"presets": presets()},
     }
-    for path, by_name in parts.items():
-        page = path.read_text()
-        for name, lines in by_name.items():
-            marks = f"<!-- {name}: python -m figures.pages -->", f"<!-- end of {name} -->"
-            if marks[0] not in page:
-                raise ValueError(f"{path.name} lacks its mark {marks[0]}")
-            page = text.between(page, marks, lines)
-        made[path] = page
-    for path in sorted((DOCS / "findings").glob("*.md")):
-        made[path] = filled(made.get(path) or path.read_text(), by_key)
-    readme = ROOT / "README.md"
-    made[readme] = with_panels(readme.read_text(), panels.readme_table(by_key))
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    made = {}
+    for name, values in parts.items():
+        template = environment.get_template(Path(name).name)
+        lines = {k: "\n".join(v) if isinstance(v, list) else v for k, v in values.items()}
+        made[DOCS / name] = template.render(lines)
+    for scale in SCALES:
+        ran, drawn = committed.ran(scale), committed.drawn(scale)
+        page = results(scale, PAPERS, ran, rows[scale], drawn)
+        made[DOCS / "results" / scale / "RESULTS.md"] = page
+    path = DOCS / "results/quick/explorer.html"
+    made[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
     return made
-
-
-def with_panels(readme: str, lines: list[str]) -> str:
-    """README with these lines for its table of the papers' panels."""
-    head = re.escape(lines[0])
-    return re.sub(rf"^{head}\n(?:\|.*\n)*", lambda _: "\n".join(lines) + "\n", readme, flags=re.M)
 
 
 # --- verdicts ----------------------------------------------------------------------------------
@@ -157,10 +104,10 @@ def counts(rows: dict[str, list[dict]]) -> list[str]:
     """How many claims, at their base settings, have which verdict, for each paper and scale."""
     lines = []
     for paper in PAPERS:
-        for scale, of_scale in rows.items():
-            signs = [quoted.symbol(row) for row in of_paper(paper, of_scale)]
+        for scale, rows_of_scale in rows.items():
+            signs = [quoted.symbol(row) for row in of_paper(paper, rows_of_scale)]
             if signs:
-                numbers = (str(signs.count(one)) for one in SIGNS)
+                numbers = (str(signs.count(sign)) for sign in SIGNS)
                 lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
     return table(("", *SIGNS), lines)
 
@@ -172,75 +119,56 @@ def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
 
 def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
     """For each claim its sentence, a row for each case and, where a paper's own networks or text
-    have other settings, for these; then the objection to it, and what was changed."""
+    have other settings, for these; then the prose of the paper's claims.md."""
     lines = []
     for paper in papers:
-        prose, lacking = _prose(paper), []
+        prose, lacking = {}, []
+        if paper.folder is not None:
+            page = (paper.folder / "claims.md").read_text()
+            _, *sections = re.split(r"^#{2,3} (\S+)\n", page, flags=re.M)
+            prose = dict(zip(sections[::2], sections[1::2], strict=True))
         lines += ["", f"## {paper.title}"] if paper.claims else []
         for claim in paper.claims:
             settings = {BASE} | {case.get("setting") for case in claim.cases}
-            of_claim = [row for of_scale in rows.values() for row in of_scale
-                        if row["claim"] == claim.name and row["setting"] in settings]  # fmt: skip
-            if of_claim:
-                lines += ["", *_section(claim, of_claim), *prose.get(claim.name, [])]
+            rows_of_claim = [
+                row
+                for scale in SCALES
+                for row in rows.get(scale, ())
+                if row["claim"] == claim.name and row["setting"] in settings
+            ]
+            if rows_of_claim:
+                number = ", ".join(filter(None, (claim.name, claim.figure)))
+                lines += ["", f"### {general(claim)} ({number})", "", *_cases(rows_of_claim)]
+                if claim.name in prose:
+                    lines += ["", *prose[claim.name].strip().splitlines()]
             else:
                 lacking.append(f"- {general(claim)} ({claim.name}).")
         lines += ["", f"### Not run of {paper.title}", "", *lacking] if lacking else []
     return lines[1:]
 
 
-def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
-    """A row for each main claim, which has no dot in its name, with the verdict of each case."""
-    lines = []
-    for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
-        came = [
-            "; ".join(
-                f"{plain(row['case'])} {quoted.symbol(row)}".strip()
-                + AGAIN.get(row.get("confirmed"), "")
-                for row in rows[scale]
-                if row["claim"] == claim.name and row["setting"] == BASE
-            )
-            for scale in SCALES
-        ]
-        lines.append((claim.name, general(claim), *came))
-    return table(("claim", "says", *SIZES.values()), lines)
-
-
-def general(claim: claims.Claim) -> str:
-    """The sentence with the name of what differs where its cases differ."""
-    case = dict(claim.cases[0])
-    differ = {name for one in claim.cases for name in one if one[name] != case.get(name)}
-    return claim.statement(case | {name: f"[{name}]" for name in differ})
-
-
-def plain(case: str) -> str:
-    """A case in the words of the pages."""
-    return re.sub(rf"\b({'|'.join(PLAIN)})\b", lambda found: PLAIN[found[0]], case)
-
-
-def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
+def _cases(rows: list[dict]) -> list[str]:
+    """A table of a claim: a line for each case and setting, its numbers at each scale."""
     by_case = {}
     for row in rows:
-        at = f", {row['setting']}" * (row["setting"] != BASE)
-        by_case.setdefault(f"{row['case']}{at}", {})[row["scale"]] = row
-    scales = [scale for scale in SCALES if any(scale in one for one in by_case.values())]
-    name, number = next(iter(rows[0]["conditions"].items()))
-    judged_own = {(row["scale"], row["case"], row["setting"]) for row in rows}
-    cells = []
-    for case, of_case in by_case.items():
-        row = next(iter(of_case.values()))
-        own = row.get("own")
-        own_judged = ("paper", row["case"], own) in judged_own
-        cells.append((
+        case = row["case"] if row["setting"] == BASE else f"{row['case']}, {row['setting']}"
+        by_case.setdefault(case, {})[row["scale"]] = row
+    scales = [scale for scale in SCALES if any(row["scale"] == scale for row in rows)]
+    judged = {(row["scale"], row["case"], row["setting"]) for row in rows}
+    lines = []
+    for case, by_scale in by_case.items():
+        row = next(iter(by_scale.values()))
+        of_figure = row.get("own")  # the setting of the figure's own network
+        was_judged = ("paper", row["case"], of_figure) in judged
+        lines.append((
             plain(case),
-            *(_cell(of_case[scale]) if scale in of_case else "" for scale in scales),
-            ", ".join(filter(None, (one.get("confirmed") for one in of_case.values()))) or "–",
-            "" if own is None else "judged" if own_judged else "not judged",
+            *(_cell(by_scale[scale]) if scale in by_scale else "" for scale in scales),
+            ", ".join(filter(None, (r.get("confirmed") for r in by_scale.values()))) or "–",
+            "" if of_figure is None else "judged" if was_judged else "not judged",
         ))  # fmt: skip
+    name, number = next(iter(rows[0]["conditions"].items()))
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
-    head = *head, "confirmed", "the figure's own network"
-    number = ", ".join(filter(None, (claim.name, claim.figure)))
-    return [f"### {general(claim)} ({number})", "", *table(head, cells)]
+    return table((*head, "confirmed", "the figure's own network"), lines)
 
 
 def _cell(row: dict) -> str:
@@ -261,23 +189,42 @@ def _cell(row: dict) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _prose(paper: Paper) -> dict[str, list[str]]:
-    """{claim: lines} of the paper's claims.md, from which this page takes them."""
-    if paper.folder is None:
-        return {}
-    page = (paper.folder / "claims.md").read_text()
-    _, *sections = re.split(r"^#{2,3} (\S+)\n", page, flags=re.M)
-    bodies = [["", *body.strip().splitlines()] for body in sections[1::2]]
-    return dict(zip(sections[::2], bodies, strict=True))
+def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
+    """A row for each main claim, which has no dot in its name, with the verdict of each case."""
+    lines = []
+    for claim in (claim for paper in papers for claim in paper.claims if "." not in claim.name):
+        signs = [
+            "; ".join(
+                f"{plain(row['case'])} {quoted.symbol(row)}".strip()
+                + AGAIN.get(row.get("confirmed"), "")
+                for row in rows[scale]
+                if row["claim"] == claim.name and row["setting"] == BASE
+            )
+            for scale in SCALES
+        ]
+        lines.append((claim.name, general(claim), *signs))
+    return table(("claim", "says", *SIZES.values()), lines)
+
+
+def general(claim: claims.Claim) -> str:
+    """The sentence with the name of what differs where its cases differ."""
+    first = dict(claim.cases[0])
+    differ = {name for case in claim.cases for name in case if case[name] != first.get(name)}
+    return claim.statement(first | {name: f"[{name}]" for name in differ})
+
+
+def plain(case: str) -> str:
+    """A case in the words of the pages."""
+    return re.sub(rf"\b({'|'.join(PLAIN)})\b", lambda match: PLAIN[match[0]], case)
 
 
 def asked(rows: list[dict]) -> list[str]:
     """The criterion of each judged claim, once for cases that ask the same."""
-    criteria_of = {}
+    criteria = {}
     for row in rows:
         if row["setting"] == BASE:
-            criteria_of.setdefault(row["claim"], {})[row["criterion"]] = None
-    lines = [(name, "<br>".join(each)) for name, each in criteria_of.items()]
+            criteria.setdefault(row["claim"], {})[row["criterion"]] = None
+    lines = [(name, "<br>".join(texts)) for name, texts in criteria.items()]
     return table(("claim", "criterion"), lines)
 
 
@@ -302,42 +249,6 @@ def known_answers(paper: Paper) -> list[str]:
     return lines[1:]
 
 
-# --- sentences ---------------------------------------------------------------------------------
-
-# <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
-MARK = re.compile(
-    r"(<!-- \[(?:(confirmed)|((?:quick|paper|fresh) [\w.]+/[^;=\]]*)"
-    r"(?:(; .+?); (\S+)| = (\w+)\.))\] -->).*?<!-- \] -->"
-)
-
-
-def filled(page: str, rows: dict[tuple, dict]) -> str:
-    """A page whose marks have the numbers and verdicts that they name (`quoted`).
-
-    `[quick C1/bump; NUMBER; %]` is a number and how it is printed. `[quick C1/bump = reproduced.]`
-    is the verdict that its sentence was written for; nothing is printed. `[confirmed]` is how many
-    verdicts were confirmed of those asked. Raises ValueError where a verdict is another.
-
-    Args: rows: those of `quoted.by_key`.
-    """
-    asked = [row["confirmed"] for row in rows.values() if row.get("confirmed")]
-
-    def fill(match) -> str:
-        mark, count, of, number, how, verdict = match.groups()
-        if count:
-            return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
-        if number:
-            return f"{mark}{quoted.printed(f'{of}{number}; {how}', rows)}<!-- ] -->"
-        row = rows.get(quoted.parts(of)[0])
-        if row is None or row["verdict"] != verdict:
-            raise ValueError(
-                f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
-            )
-        return f"{mark}<!-- ] -->"
-
-    return MARK.sub(fill, page)
-
-
 # --- results, presets, gallery -----------------------------------------------------------------
 
 
@@ -358,22 +269,21 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     ]
     base = [row for row in rows if row["setting"] == BASE]
     if base:
-        lines += ["", "## Verdicts", "", *by_chance(rows), ""]
-        every = (
-            "claims.json has every condition with its interval, at other settings the first one."
-        )
-        lines += [every, ""]
-        judged = [
-            (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row))
-            for row in base
-        ]
+        conditions = "claims.json has every condition with its interval, at other settings the "
+        lines += ["", "## Verdicts", "", by_chance(rows), "", conditions + "first one.", ""]
         head = "claim", "case", "sentence", "verdict", "its first number"
-        lines += table(head, judged)
+        lines += table(
+            head,
+            [
+                (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row))
+                for row in base
+            ],
+        )
     for paper in papers:
-        ran = {name: runs[name] for name, config in paper.runs(scale).items()
-               if name in runs and not config.is_sweep}  # fmt: skip
-        made = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
-        lines += ["", f"## {paper.title}: errors and baselines", "", *made] if made else []
+        configs = paper.runs(scale)
+        ran = {n: runs[n] for n, config in configs.items() if n in runs and not config.is_sweep}
+        errors = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
+        lines += ["", f"## {paper.title}: errors and baselines", "", *errors] if errors else []
         lines += ["", paper.note] if paper.note and of_paper(paper, rows) else []
     if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
@@ -381,142 +291,127 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     return "\n".join(lines) + "\n"
 
 
-def by_chance(rows: list[dict]) -> list[str]:
-    """Lines on how many conditions were judged, and how many chance alone would decide."""
+def by_chance(rows: list[dict]) -> str:
+    """How many conditions were judged, and how many chance alone would decide."""
     measured = {
-        (row["claim"], name, one["must be"], one["value"], *one["ci95"])
+        (row["claim"], name, number["must be"], number["value"], *number["ci95"])
         for row in rows
         if row["setting"] == BASE
-        for name, one in row["conditions"].items()
-        if None not in one["ci95"] and all(map(isfinite, one["ci95"]))
+        for name, number in row["conditions"].items()
+        if None not in number["ci95"] and all(map(isfinite, number["ci95"]))
     }
-    settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
-    beside = f" Rows have {settings} verdicts at other settings beside them." if settings else ""
-    asked = [row["confirmed"] for row in rows if row.get("confirmed")]
-    if asked:
-        beside += (
-            f" {asked.count('yes')} of {len(asked)} verdicts were confirmed at seeds that nobody "
-            "had looked at before."
-        )
-    return [
+    line = (
         f"This page judges {len(measured)} conditions, each by a 95% interval. If every true value "
         f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
-        f"({CHANCE:.1%}) and as many fail.{beside}",
-    ]
-
-
-def by_distance() -> list[str]:
-    """A table of the share rendered by distance to the nearest ID cell, by network and by KRR."""
-    folder = committed.RESULTS / "quick/figures"
-    both = pd.concat([pd.read_csv(folder / f"{name}.csv") for name in ("codes", "drawings")])
-    lines = []
-    for (run, title), who in itertools.product(NEAR.items(), ("cells", "interpolator")):
-        of_run = both[(both.run == run) & (both.predictor == who)].drop_duplicates("distance")
-        numbers = [
-            {"value": row.rendered, "ci95": [row.low, row.high]} for row in of_run.itertuples()
-        ]
-        how, name = ("%", title) if who == "cells" else ("%.", "*interpolation*")
-        lines.append((name, *(quoted.formatted(number, how) for number in numbers)))
-    levels = sorted(both.distance.unique())
-    return table(("network", *(f"{level:g}" for level in levels)), lines)
+        f"({CHANCE:.1%}) and as many fail."
+    )
+    settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
+    if settings:
+        line += f" Rows have {settings} verdicts at other settings beside them."
+    confirmed = [row["confirmed"] for row in rows if row.get("confirmed")]
+    if confirmed:
+        line += (
+            f" {confirmed.count('yes')} of {len(confirmed)} verdicts were confirmed at seeds that "
+            "nobody had looked at before."
+        )
+    return line
 
 
 def not_run(scale: str, papers, runs: dict) -> list[str]:
     """A table of what was not trained, with its cost: optimiser steps of all seeds, and the time of
     a preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
     differ in numbers alone."""
+    presets = {name: one for group in PRESETS_OF_PAPERS.values() for name, one in group.items()}
     costs = {}
     for paper in papers:
-        missing = {n: one for n, one in paper.runs(scale).items() if n not in runs}
+        configs = paper.runs(scale)
+        missing = [config for name, config in configs.items() if name not in runs]
         steps = {
-            one.name: len(one.training.seeds)
-            * (one.training.steps or loop.total_steps(one, one.task.make()))
-            for one in missing.values()
-            if not one.is_sweep
+            config.name: len(config.training.seeds)
+            * (config.training.steps or loop.total_steps(config, config.task.make()))
+            for config in missing
+            if not config.is_sweep
         }
-        if len(missing) == len(paper.runs(scale)) > 1 and len(papers) > 1:
+        if len(missing) == len(configs) > 1 and len(papers) > 1:
             steps = {f"all {len(steps)} networks of {paper.title}": sum(steps.values())}
-        costs |= {name: f"{count:,} steps{_time(name, ', ')}" for name, count in steps.items()}
-        sweeps = [one.name for one in missing.values() if one.is_sweep]
-        costs |= {name: _time(name) or "a sweep" for name in sweeps}
-    alike = {}
+        costs |= {name: [f"{count:,} steps"] for name, count in steps.items()}
+        costs |= {config.name: [] for config in missing if config.is_sweep}
+    groups = {}
     for name, cost in costs.items():
-        alike.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
-    rows = []
-    for (_, cost), names in alike.items():
-        several = f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each"
-        rows.append(several if len(names) > 1 else (names[0], "1", cost))
+        if name in presets and (takes := presets[name].takes):
+            cost.append(takes if "FLOPs" in takes else f"{takes} on 2 cores")  # or of a GPU
+        key = re.sub(r"\d+", "", name), ", ".join(cost) or "a sweep"
+        groups.setdefault(key, []).append(name)
+    rows = [
+        (f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each")
+        if len(names) > 1
+        else (names[0], "1", cost)
+        for (_, cost), names in groups.items()
+    ]
     return table(("network or sweep", "number", "cost"), rows) if rows else []
 
 
-def _time(name: str, before: str = "") -> str:
-    """'about 4 h on 2 cores' for a preset, else ''; a time by FLOPs may be that of a GPU."""
-    takes = PRESETS[name].takes if name in PRESETS else ""
-    return before + takes + " on 2 cores" * ("FLOPs" not in takes) if takes else ""
-
-
-def presets() -> str:
-    """docs/reference/presets.md: under the name of each paper a table of its presets."""
-    unnamed = lambda config: changed(config, {"name": "run"})  # a figure's run equals its preset
-    ran = {unnamed(run.config): run for scale in SCALES for run in committed.runs(scale).values()}
-    parts = [PRESETS_PAGE]
-    for paper, of_paper in PRESETS_OF_PAPERS.items():
+def presets() -> list[str]:
+    """Under the name of each paper a table of its presets, and of what came out."""
+    # a figure's run equals its preset, but for the name
+    ran = {
+        changed(run.config, {"name": "run"}): run.summary["mean"]
+        for scale in SCALES
+        for run in committed.runs(scale).values()
+    }
+    lines = []
+    for paper, group in PRESETS_OF_PAPERS.items():
         rows = []
-        for name, one in of_paper.items():
-            main = "sweep" if one.config.is_sweep else "train"
-            command = f"`compgen-jax {main} --config={name} --workdir=runs/{name}`"
-            result = _result(one, ran.get(unnamed(one.config)))
-            rows.append((f"`{name}`", command, one.takes, result))
+        for name, preset in group.items():
+            command = "sweep" if preset.config.is_sweep else "train"
+            command = f"`compgen-jax {command} --config={name} --workdir=runs/{name}`"
+            result = preset.result or "not run yet"
+            if mean := ran.get(changed(preset.config, {"name": "run"})):
+                accuracy = preset.config.task.make().accuracy
+                score = "rendered" if "ood.rendered" in mean else accuracy
+                id_share, ood_share = (
+                    text.with_interval(mean[f"{region}.{score}"], digits=2)
+                    for region in ("id", "ood")
+                )
+                result = f"{score.replace('_', ' ')} ID {id_share}, OOD {ood_share}"
+                result += f": {preset.result}" if preset.result else ""
+            rows.append((f"`{name}`", command, preset.takes, result))
         head = "preset", "command", "time on 2 cores", "result"
-        parts.append("\n".join([f"## {paper}", "", *table(head, rows)]))
-    return "\n\n".join(parts) + "\n"
+        lines += ["", f"## {paper}", "", *table(head, rows)]
+    return lines[1:]
 
 
-def _result(preset, run) -> str:
-    """'rendered ID 1, OOD 0.043 [0.027, 0.06]', and what the preset says."""
-    if run is None:
-        return preset.result or "not run yet"
-    mean = run.summary["mean"]
-    score = "rendered" if "ood.rendered" in mean else preset.config.task.make().accuracy
-    shares = []
-    for region in ("ID", "OOD"):
-        number = mean[f"{region.lower()}.{score}"]
-        shares.append(f"{region} {text.with_interval(number, digits=2)}")
-    found = f"{score.replace('_', ' ')} {', '.join(shares)}"
-    return f"{found}: {preset.result}" if preset.result else found
-
-
-def gallery() -> str:
-    """All figures in docs/results, one picture to a row, with their captions."""
-    parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
-    _, *sections = re.split(r"^## (\S+)\n", CAPTIONS.read_text(encoding="utf-8"), flags=re.M)
-    captions = dict(zip(sections[::2], sections[1::2], strict=True))
-    for name, figure in FIGURES.items():
-        scales = [scale for scale in SCALES if name in there[scale]]
+def gallery() -> list[str]:
+    """All figures in docs/results, one picture to a row, with their captions, in the order of
+    captions.md."""
+    lines, drawn = [], {scale: committed.drawn(scale) for scale in SCALES}
+    _, *sections = re.split(r"^## (\S+)\n", (HERE / "captions.md").read_text(), flags=re.M)
+    for name, caption in zip(sections[::2], sections[1::2], strict=True):
+        scales = [scale for scale in SCALES if name in drawn[scale]]
         if scales:
-            caption = " ".join((captions.get(name) or inspect.getdoc(figure.draw)).split())
-            caption += "" if figure.by_default else " †"
-            pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
-                        for scale in scales]  # fmt: skip
-            parts += [f"## {name}", *pictures, f"*{caption}*"]
-    return "\n\n".join(parts) + "\n"
+            lines += ["", f"## {name}", ""]
+            for scale in scales:
+                lines += [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)", ""]
+            named_alone = "" if FIGURES[name].by_default else " †"
+            lines.append(f"*{' '.join(caption.split())}{named_alone}*")
+    return lines[1:]
 
 
-def write(with_criteria: bool = False):
+def write():
     """Writes every page that is not up to date."""
-    for path, page in pages(with_criteria).items():
+    for path, page in pages().items():
         if not path.exists() or path.read_text() != page:
             directory.write_text(path, page)
-            print(f"wrote {path.relative_to(ROOT)}")
+            print(f"wrote {path.relative_to(committed.ROOT)}")
 
 
 def main():
     if not CHECK.value:
-        write(CRITERIA.value)
+        write()
         return
-    stale = [path for path, page in pages(CRITERIA.value).items() if path.read_text() != page]
+    stale = [path for path, page in pages().items() if path.read_text() != page]
     for path in stale:
-        print(f"{path.relative_to(ROOT)} is not up to date", file=sys.stderr)
+        print(f"{path.relative_to(committed.ROOT)} is not up to date", file=sys.stderr)
     if stale:
         sys.exit("python -m figures.pages writes what the code and docs/results say")
 

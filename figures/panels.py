@@ -1,7 +1,6 @@
-"""docs/findings/papers.md and the table of README: what came out for each panel of the papers'
+"""The tables of docs/findings/papers.md and of README: what came out for each panel of the papers'
 figures, from panels.toml and the committed numbers."""
 
-import re
 import tomllib
 from pathlib import Path
 
@@ -18,32 +17,31 @@ def read() -> dict:
     return tomllib.loads(Path(__file__).with_name("panels.toml").read_text(encoding="utf-8"))
 
 
-def page(rows: dict, runs: dict) -> str:
-    """docs/findings/papers.md.
+def lines(rows: dict, runs: dict) -> list[str]:
+    """The tables of docs/findings/papers.md.
 
     Args: rows: those of `quoted.by_key`; runs: those at the papers' size, by name.
     """
-    data = read()
-    lines = [data["title"], "", data["head"].strip()]
-    for paper in data["paper"]:
+    head = "panel", "the paper says", "measure, and where it should lie"
+    lines = []
+    for paper in read()["paper"]:
         lines += ["", f"## {paper['title']}", ""]
-        head = "panel", "the paper says", "measure, and where it should lie"
         lines += table(
             (*head, "papers' size", "quick", "network", "picture"),
             [_line(panel, rows) for panel in paper["panel"]],
         )
         if paper["title"] == "Forced rendering":
             lines += authors.table(runs)
-    text = "\n".join([*lines, "", data["tail"].strip()]) + "\n"
-    return re.sub(r"\{\{(.*?)\}\}", lambda mark: quoted.printed(mark[1], rows), text)
+    return lines[1:]
 
 
 def _line(panel: dict, rows: dict) -> tuple[str, ...]:
+    says = panel["says"].format(*(quoted.printed(name, rows) for name in panel.get("quotes", ())))
     see = panel.get("see", "")
     if see in {*committed.drawn("quick"), *committed.drawn("paper")}:
         see = f"[{see}](gallery.md#{see})"
     results = [_result(panel, scale, rows) for scale in ("paper", "quick")]
-    return panel["figure"], panel["says"], panel["measure"], *results, panel["network"], see
+    return panel["figure"], says, panel["measure"], *results, panel["network"], see
 
 
 def _name(panel: dict, scale: str) -> str:

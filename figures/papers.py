@@ -6,7 +6,6 @@ from compgen_jax.papers.variations import SCALES
 from . import (  # noqa: F401, I001
     benchmark,
     forced_rendering,
-    overview,
     real_factors,
     robustness,
     scale,

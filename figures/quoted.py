@@ -2,8 +2,8 @@
 
 `quick C1/bump; NUMBER` is a condition or a note of a claim's row in claims.json, whose name may go
 on in brackets; `quick run/NAME; METRIC` is a mean over seeds of a committed summary. With `fresh`
-for `quick` it is the row at fresh seeds. A page has these in marks (`pages.filled`), in panels.toml
-or, README, in quoted.toml.
+for `quick` it is the row at fresh seeds. Pages that a person wrote have theirs in quoted.toml, and
+the panels of the papers in panels.toml.
 """
 
 import functools
@@ -77,18 +77,33 @@ def formatted(number: dict, how: str) -> str:
 
 
 def printed(name: str, rows: dict[tuple, dict]) -> str:
-    """A number as a page prints it, by 'NAME; HOW'."""
+    """A number as a page prints it, by 'NAME; HOW'; 'confirmed' is how many verdicts came out again
+    at fresh seeds."""
+    if name == "confirmed":
+        answers = [row["confirmed"] for row in rows.values() if row.get("confirmed")]
+        return f"{answers.count('yes')} of {len(answers)}"
     name, how = name.rsplit("; ", 1)
     return formatted(number(name, rows), how)
 
 
 def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
-    """The phrases of a page that quote numbers (quoted.toml), with the committed ones."""
-    quotes = tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
-    return [
-        quote["phrase"].format(*(printed(name, rows) for name in quote["numbers"]))
-        for quote in quotes[page]
-    ]
+    """The phrases of a page that quote numbers (quoted.toml), with the committed ones. Raises
+    ValueError where a verdict is not the one that its phrase was written for."""
+    phrases = []
+    for phrase, names in read()[page].items():
+        numbers = []
+        for name in [names] if isinstance(names, str) else names:
+            row, _, verdict = name.partition(" = ")
+            if not verdict:
+                numbers.append(printed(name, rows))
+            elif (verdict_now := rows[parts(row)[0]]["verdict"]) != verdict:
+                raise ValueError(f"{page}: {row} is now {verdict_now}: rewrite {phrase!r}")
+        phrases.append(phrase.format(*numbers))
+    return phrases
+
+
+def read() -> dict[str, dict]:
+    return tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
 
 
 def symbol(row: dict) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from compgen_jax import cli, presets
@@ -16,6 +17,8 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import loop
 from figures import committed, panels, quoted
+from figures.benchmark import benchmark_page
+from figures.tables import table
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]
@@ -80,22 +83,62 @@ def test_the_first_look_of_the_readme_in_python_and_by_command_line(desk, capsys
 
 def test_the_readme_and_findings_say_what_came_out():
     """Each share and decimal of README is a committed number, and so is each number with an
-    interval, and each verdict, of the findings."""
+    interval, and each verdict, of the findings (quoted.toml)."""
     seeds = json.loads((ROOT / "docs/results/quick/runs/bump_cnn_quick.json").read_text())["seeds"]
     for region, held_out in (("id", "False    "), ("ood", "True     ")):
         mean = np.mean([seeds[seed][f"{region}.rendered"] for seed in ("0", "1")])
         assert f"# {held_out}{mean:.2f} " in README
     rows = quoted.by_key({scale: committed.rows(scale) for scale in ("quick", "paper")})
-    rest = "\n".join(re.split(r"^```.*?^```$", README, flags=re.S | re.M))
-    for line in (*panels.readme_table(rows), *quoted.phrases("README", rows)):
-        assert line in README, line
-        rest = rest.replace(line, "")
-    assert not re.search(r"\d%|\d\.\d(?! to)", re.sub(r"\]\(.*?\)|3\.1\d|95% interval", "", rest))
-    findings = ROOT / "docs" / "findings"
-    for name in "recombine why_not what_helps real_factors scale further".split():
-        made = r"<!-- \[.*?<!-- \] -->|<!-- ([\w ]+): python -m.*?<!-- end of \1 -->"
-        by_hand = re.sub(made, "", (findings / f"{name}.md").read_text(), flags=re.S)
-        assert not re.search(r"\[-?[\d.]+, -?[\d.]+\]|reproduced|contradicted", by_hand), name
+    tables = {
+        "README": panels.readme_table(rows),
+        "findings/league": benchmark_page.lines(committed.runs("quick")),
+        "findings/recombine": shares_by_distance(),
+    }
+    for name in quoted.read():
+        page = README if name == "README" else (ROOT / f"docs/{name}.md").read_text()
+        page = re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M)
+        spans = []
+        for phrase in (*quoted.phrases(name, rows), *tables.pop(name, ())):
+            assert phrase in page, f"{name}: {phrase}"
+            spans += [match.span() for match in re.finditer(re.escape(phrase), page)]
+        by_hand = r"\[-?[\d.]+, -?[\d.]+\]|reproduced|contradicted"
+        if name == "README":
+            spans += [m.span() for m in re.finditer(r"\]\(.*?\)|3\.1\d|95% interval", page)]
+            by_hand = r"\d%|\d\.\d(?! to)"
+        for number in re.finditer(by_hand, page):
+            quotes = (low <= number.start() and number.end() <= high for low, high in spans)
+            assert any(quotes), f"{name}: {page[number.start() - 40 : number.end() + 20]}"
+    (lines,) = tables.values()
+    assert "\n".join(lines) in (ROOT / "docs/findings/league.md").read_text()
+
+
+def shares_by_distance() -> list[str]:
+    """The share rendered by distance to the nearest ID cell, by a network and by KRR."""
+    networks = {
+        "bump_cnn": "convolutional decoder, bump code",
+        "ramp_cnn": "the same, ramp code",
+        "onehot_cnn": "the same, one-hot code",
+        "positional_cnn": "the same, sines and cosines",
+        "bump_cnn_stripes": "the same, bump code, single-factor images (stripes) added",
+        "pixels_own_bump": "per pixel, own weights",
+        "pixels_shared_bump": "per pixel, shared weights",
+    }
+    folder = committed.RESULTS / "quick/figures"
+    every = pd.concat([pd.read_csv(folder / f"{name}.csv") for name in ("codes", "drawings")])
+    lines = []
+    for network, title in networks.items():
+        for predictor, name, how in (
+            ("cells", title, "%"),
+            ("interpolator", "*interpolation*", "%."),
+        ):
+            shares = every[(every.run == network) & (every.predictor == predictor)]
+            numbers = [
+                quoted.formatted({"value": row.rendered, "ci95": [row.low, row.high]}, how)
+                for row in shares.drop_duplicates("distance").itertuples()
+            ]
+            lines.append((name, *numbers))
+    levels = (f"{level:g}" for level in sorted(every.distance.unique()))
+    return table(("network", *levels), lines)
 
 
 def test_the_readme_stays_short():
@@ -137,6 +180,8 @@ def test_each_sentence_and_function_of_the_page_on_hold_outs():
     factors = Sprites().scene().factors
     masks = [holdouts.held_out(one, factors, tasks.cells(factors)) for one in sentences]
     assert len(masks) == 17 and all(mask.any() and not mask.all() for mask in masks)
+    for name, words in holdouts.PUBLISHED.items():
+        assert f"| `{name}` | `{words}` |" in HOLD_OUT
     assert {*holdouts.TAKES} == {text.partition("(")[0] for text in sentences} & {*holdouts.TAKES}
 
 

@@ -158,10 +158,3 @@ def montero():
     seeds = {seed: {"id.excess_nll": 50.0 + seed, "ood.excess_nll": 140.0} for seed in range(4)}
     summary = summary_of({"id.excess_nll": 50.0, "ood.excess_nll": 140.0}) | {"seeds": seeds}
     return {f"sprites_{name}": Run.known((), summary=summary) for name in MONTERO}
-
-
-def shares(names) -> dict:
-    """Runs of which half of what is held out is rendered, and by interpolation a quarter."""
-    rendered = {"ood.rendered": 0.5, "ood.interpolator_rendered": 0.25}
-    seeds = {seed: rendered | {"ood.rendered": 0.4 + 0.2 * seed} for seed in range(2)}
-    return {n: Run.known((), summary=summary_of(rendered) | {"seeds": seeds}) for n in names}

@@ -66,8 +66,6 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeyp
         runs = {run: stand_ins.trained(like or run, workdir) for run, like in TRAINED[name].items()}
     elif name in KNOWN:
         runs = KNOWN[name]()
-    elif name == "overview":
-        runs = stand_ins.shares(figure.runs)
     elif name == "league":
         runs = stand_ins.finished(league.runs("quick"))
         assert figure.shows([*runs, "bump_cnn"], "quick") == list(runs)

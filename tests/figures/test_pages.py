@@ -1,5 +1,6 @@
 """The generated parts of the documentation, from rows that are written here."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -87,7 +88,7 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 0 | 1 |"]
 
 
-def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
+def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(monkeypatch):
     half = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
     fresh = row(setting="fresh seeds", conditions=half)
     rows = {
@@ -95,9 +96,14 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "paper": [row(verdict="inconclusive")],
     }
     rows = quoted.by_key(rows)
-    fill = lambda mark: pages.filled(f"a <!-- [{mark}] -->old<!-- ] --> b", rows)
-    number = "quick C10/bump; share rendered OOD"
-    for mark, words in {
+
+    def phrase(names):
+        monkeypatch.setattr(quoted, "read", lambda: {"page": {"a {} b": names}})
+        (phrase,) = quoted.phrases("page", rows)
+        return phrase
+
+    number, verdict = "quick C10/bump; share rendered OOD", "C10/bump = reproduced"
+    for name, words in {
         f"{number}; %": "25% [20, 30]",
         "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
         f"{number}; 2": "0.25 [0.20, 0.30]",
@@ -105,14 +111,13 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2±": "0.25 ± 0.05",
         f"{number}; of": "1 of 4",
         "fresh C10/bump; share rendered OOD; %": "50% [40, 60]",
-        "quick C10/bump = reproduced.": "",
         "confirmed": "0 of 1",
     }.items():
-        assert fill(mark) == f"a <!-- [{mark}] -->{words}<!-- ] --> b"
-    with pytest.raises(ValueError, match="the verdict is now inconclusive: rewrite"):
-        fill("paper C10/bump = reproduced.")
+        assert phrase(name) == phrase([f"quick {verdict}", name]) == f"a {words} b"
+    with pytest.raises(ValueError, match="paper C10/bump is now inconclusive: rewrite 'a {} b'"):
+        phrase([f"paper {verdict}", number])
     with pytest.raises(ValueError, match="C10/bump has no number 'size'"):
-        fill("quick C10/bump; size; %")
+        phrase("quick C10/bump; size; %")
 
 
 def test_claims_at_a_glance(paper):
@@ -183,7 +188,7 @@ def test_a_panel_whose_network_has_not_learnt_has_no_verdict():
 
 
 def test_every_panel_names_a_number_and_a_figure():
-    """And README shows panels that are there, under the head of its table."""
+    """And README shows panels that are there; each figure has its caption."""
     said = panels.read()
     every = [panel for paper in said["paper"] for panel in paper["panel"]]
     names = [panel["id"] for panel in every]
@@ -191,7 +196,5 @@ def test_every_panel_names_a_number_and_a_figure():
     assert {panel["see"] for panel in every if "see" in panel} <= set(FIGURES)
     assert {name for row in said["readme"] for name in row["panels"]} <= set(names)
     assert 9 <= len(said["readme"]) <= 12
-    table = ["| A |", "| --- |", "| new |"]
-    assert pages.with_panels("x\n\n| A |\n| --- |\n| old |\n\ny\n", table) == (
-        "x\n\n| A |\n| --- |\n| new |\n\ny\n"
-    )
+    captions = (pages.HERE / "captions.md").read_text()
+    assert sorted(re.findall(r"^## (.*)", captions, re.M)) == sorted(FIGURES)
