@@ -34,7 +34,7 @@ from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
 from compgen_jax.sweeps import sweep
-from compgen_jax.training import loop
+from compgen_jax.training import contracts
 
 from . import committed, pages, plotting
 from .explorer import page
@@ -228,7 +228,7 @@ def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
             sweeps.append({name: config})
             continue
         try:
-            task = loop.check(config)
+            task = contracts.check(config)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error}") from error
         groups.setdefault(experiment.schedule(config, task), {})[name] = config

@@ -15,7 +15,7 @@ from compgen_jax.config import changed
 from compgen_jax.tasks import holdouts
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites
-from compgen_jax.training import loop
+from compgen_jax.training import contracts
 from figures import committed, panels, quoted
 from figures.benchmark import benchmark_page
 from figures.tables import table
@@ -169,7 +169,7 @@ def test_your_data_by_the_commands_the_flags_and_the_snippet_of_its_page(desk, c
     read = lambda flags: run(plain + flags, lambda: cli.read_config(cli.define_config()))
     for flags in re.findall(r"`(--config[^`]*)`", YOUR_DATA):
         config = read(flags)
-        loop.check(config)
+        contracts.check(config)
         assert config != read("") or "mlp" in flags, flags  # which the tiny one has already
 
 

@@ -118,6 +118,7 @@ class Conv(Model):
 
     convolutional: ClassVar[bool] = True
     pads: ClassVar[bool] = True
+    batched: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
         if self.sines:
@@ -162,8 +163,6 @@ class ConvDecoder(nn.Module):
     grid: int
     settings: Conv
     lowering: str = "lax"
-
-    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code, grid=None):

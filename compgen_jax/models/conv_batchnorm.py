@@ -20,6 +20,8 @@ class ConvBatchNorm(Model):
     width: int = number(128, low=2)
 
     convolutional: ClassVar[bool] = True
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
 
     def check(self, config):
         super().check(config)
@@ -52,9 +54,6 @@ class ConvBatchNormDecoder(nn.Module):
     grid: int
     width: int
     lowering: str = "lax"
-
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code, counts=None):

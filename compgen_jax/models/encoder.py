@@ -28,6 +28,8 @@ class Encoder(Model):
     kernel: int = number(3, low=3, high=4)
     channels: tuple = ()
 
+    batched: ClassVar[bool] = True
+
     def check(self, config):
         super().check(config)
         require_widths("channels", self.channels)
@@ -91,8 +93,6 @@ class ConvEncoder(nn.Module):
     channels: tuple
     colour: bool
     settings: Encoder
-
-    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, image):

@@ -32,6 +32,10 @@ class Flow(Model):
     width: int = number(32, low=1)
     steps: int = number(20, low=1, high=1000)
 
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
+    sees_target: ClassVar[bool] = True
+
     def check(self, config):
         super().check(config)
         loss, hint = getattr(config.task, "loss", ""), "says logits, and a flow says pixels"
@@ -56,10 +60,6 @@ class FlowDecoder(nn.Module):
     grid: int
     settings: Flow
     lowering: str = "lax"
-
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
-    sees_target: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code, counts=None, target=None):

@@ -199,6 +199,7 @@ class LowRank(Model):
     dilations: tuple = ()
 
     convolutional: ClassVar[bool] = True
+    batched: ClassVar[bool] = True
 
     def check(self, config):
         super().check(config)
@@ -310,8 +311,6 @@ class LowRankDecoder(nn.Module):
     dilations: tuple
     settings: LowRank
     lowering: str = "lax"
-
-    batched: ClassVar[bool] = True
 
     @property
     def grid(self) -> int:

@@ -1,15 +1,6 @@
 """What a model is: a family of settings whose `make` gives a Flax module for ONE example.
 
-The module maps an input to (output, activations by layer name). It may have these attributes:
-
-  batched        True if it carries leading axes through. Otherwise training maps it over a batch,
-                 which would differentiate a hand-written derivative example by example.
-  decode_batch   how many examples are evaluated at once, if memory bounds them.
-  training_mode  True if it does something else in training (dropout, normalisation by the batch).
-                 Such a module is `batched`. In training its second argument says which examples
-                 count, (B,) bool; it has a key 'dropout', and may write to 'batch_stats'. Called
-                 without them, it is the function that is evaluated.
-  sees_target    True if training shows it the targets too, as a third argument.
+The module maps an input to (output, activations by layer name).
 """
 
 from dataclasses import dataclass
@@ -40,12 +31,25 @@ class Shapes(NamedTuple):
 class Model(Family):
     """Settings of a family of models. A user's own subclass needs only `make`.
 
-    `convolutional` says that it can train in bfloat16. `pads` says that trials of different grids
-    can share a program (`training.padding`): the family then has a method pad_params(params, like,
-    parts, parts_like), and its module's call takes the grid too.
+    convolutional: whether it can train in bfloat16.
+    batched: whether the module carries leading axes through. Otherwise training maps it over a
+      batch, which differentiates a hand-written derivative example by example.
+    decode_batch: how many examples are evaluated at once: bounds the memory of an evaluation.
+    training_mode: whether a (batched) module does something else in training, such as dropout. Its
+      second argument then says which examples count, (B,) bool; it has a key 'dropout', and may
+      write to 'batch_stats'. Called without them, it is the function that is evaluated.
+    sees_target: whether the third argument of such a module is the targets of the batch.
+    of_each_input: whether activations have a leading axis over the inputs of one example.
+    pads: whether trials of different grids can share a program (`training.padding`): `pad_params`
+      is then defined, and the module's call takes the grid too.
     """
 
     convolutional: ClassVar[bool] = False
+    batched: ClassVar[bool] = False
+    decode_batch: ClassVar[int] = 128
+    training_mode: ClassVar[bool] = False
+    sees_target: ClassVar[bool] = False
+    of_each_input: ClassVar[bool] = False
     pads: ClassVar[bool] = False
 
     def make(self, shapes: Shapes):
@@ -57,30 +61,34 @@ class Model(Family):
         dotted name."""
         return None
 
+    def pad_params(self, params, like, parts, parts_like):
+        """The parameters, padded to a larger grid's, whose shapes are those of `like`. `parts` and
+        `parts_like`: the lengths of the code's parts, one for each factor, on either grid."""
+        raise NotImplementedError
+
+    def apply(self, module, variables, inputs):
+        """(outputs, activations) of a batch of inputs, leaves (B, ...)."""
+        if self.batched:
+            return module.apply(variables, inputs)
+        return jax.vmap(lambda example: module.apply(variables, example))(inputs)
+
+    def train_apply(self, module, variables, batch, counts_B, key):
+        """(outputs, variables) of a batch (`tasks.task.Example`) in training, of which the examples
+        `counts_B` (bool) count. The variables hold what the batch wrote beside the parameters."""
+        if not self.training_mode:
+            return self.apply(module, variables, batch.input)[0], variables
+        target = (batch.target,) if self.sees_target else ()
+        (outputs, _), written = module.apply(
+            variables, batch.input, counts_B, *target,
+            rngs={"dropout": key}, mutable=["batch_stats"],
+        )  # fmt: skip
+        return outputs, {**variables, **written}
+
     def check(self, config):
         precision = config.training.precision
         if precision != "float32" and not self.convolutional:
             hint = f"is for convolutions, which config.model.name={self.name!r} has not"
             require(False, "training.precision", precision, hint)
-
-
-def apply(module, params, inputs):
-    """(outputs, activations) of a batch of inputs, leaves (B, ...)."""
-    if getattr(module, "batched", False):
-        return module.apply(params, inputs)
-    return jax.vmap(lambda one: module.apply(params, one))(inputs)
-
-
-def train_apply(module, variables, batch, counts_B, key):
-    """(outputs, variables) of a batch (`tasks.task.Example`) in training, of which the examples
-    `counts_B` (bool) count. The variables hold what the batch wrote beside the parameters."""
-    if not getattr(module, "training_mode", False):
-        return apply(module, variables, batch.input)[0], variables
-    target = (batch.target,) if getattr(module, "sees_target", False) else ()
-    (outputs, _), kept = module.apply(
-        variables, batch.input, counts_B, *target, rngs={"dropout": key}, mutable=["batch_stats"]
-    )
-    return outputs, {**variables, **kept}
 
 
 def trained(variables) -> dict:

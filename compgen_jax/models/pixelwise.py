@@ -39,6 +39,8 @@ class Pixelwise(Model):
     apart: tuple = ()
     kernel: int = choice(1, 1, 3)
 
+    batched: ClassVar[bool] = True
+
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
@@ -89,8 +91,6 @@ class PixelwiseDecoder(nn.Module):
     kernel: int = 1
     lowering: str = "lax"
     at_once: int = 0
-
-    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code, rows=None):

@@ -8,6 +8,7 @@ leading axis over the task's inputs.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -50,6 +51,10 @@ class TaskMLP(Model):
     depth: int = number(2, low=1, high=10)
     width: int = number(256, low=1)
 
+    of_each_input: ClassVar[bool] = True
+    # one product over the rows of all tasks is a sixth faster than one for each
+    batched: ClassVar[bool] = True
+
     def make(self, shapes: Shapes) -> nn.Module:
         return TaskConditionedMLP(outputs_of(shapes, self.name), self.width, self.depth)
 
@@ -63,8 +68,6 @@ class TaskConditionedMLP(nn.Module):
     outputs: int
     width: int
     depth: int
-    of_each_input = True  # activations have a leading axis over the task's inputs
-    batched = True  # one product over the rows of all tasks is a sixth faster than one for each
 
     @nn.compact
     def __call__(self, given):
@@ -108,6 +111,8 @@ class TaskTransformer(Model):
     width: int = number(64, low=2)
     heads: int = number(4, low=1)
 
+    of_each_input: ClassVar[bool] = True
+
     def check(self, config):
         super().check(config)
         hint = f"must be a multiple of twice config.model.heads={self.heads}"
@@ -125,7 +130,6 @@ class TaskConditionedTransformer(nn.Module):
 
     outputs: int
     settings: TaskTransformer
-    of_each_input = True
 
     @nn.compact
     def __call__(self, given):
@@ -192,6 +196,8 @@ class Hypernetwork(Model):
 
     width: int = number(64, low=1)
 
+    of_each_input: ClassVar[bool] = True
+
     def make(self, shapes: Shapes) -> nn.Module:
         return Hyper(outputs_of(shapes, self.name), self.width)
 
@@ -202,7 +208,6 @@ class Hyper(nn.Module):
 
     outputs: int
     width: int
-    of_each_input = True
 
     @nn.compact
     def __call__(self, given):

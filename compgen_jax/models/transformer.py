@@ -31,6 +31,10 @@ class Transformer(Model):
     hidden: int = number(2048, low=1)
     dropout: float = number(0.1, low=0, high=0.99)
 
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
+    decode_batch: ClassVar[int] = 8  # weights of attention are large: (H, S, S) for each example
+
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
@@ -61,10 +65,6 @@ class PixelTransformer(nn.Module):
 
     grid: int
     settings: Transformer
-
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
-    decode_batch: ClassVar[int] = 8  # weights of attention are large: (H, S, S) for each example
 
     @nn.compact
     def __call__(self, code, counts=None):

@@ -48,6 +48,7 @@ class Upsampling(Model):
     initial_weights: str = choice("torch", "torch", "flax")
 
     convolutional: ClassVar[bool] = True
+    batched: ClassVar[bool] = True
 
     def check(self, config):
         super().check(config)
@@ -90,8 +91,6 @@ class UpsamplingDecoder(nn.Module):
     channels: tuple
     settings: Upsampling
     lowering: str = "lax"
-
-    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code):

@@ -16,7 +16,8 @@ from compgen_jax.models import model as models
 from compgen_jax.runs import experiment, results
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
-from compgen_jax.training.batch import BatchProgram, Slot, check_room
+from compgen_jax.training.loop import Trial
+from compgen_jax.training.program import Program, check_room
 
 FIRST_STEPS, SECONDS = 3, 2.0  # timed steps: so many first, then about so long
 MOST_SEEDS = 32  # that are timed
@@ -63,7 +64,7 @@ def describe(config: Config) -> list[str]:
     ]
 
 
-def measure(program: BatchProgram, slots: Slot, count: int, began: float) -> Timing:
+def measure(program: Program, slots: Trial, count: int, began: float) -> Timing:
     """Seconds of `count` trials; `began` is when compiling did, on `time.perf_counter`."""
     print("compiling, and timing a few steps ...", file=sys.stderr)
     state, _ = _advance(program, slots, program.init(slots), 1, count)
@@ -79,7 +80,7 @@ def measure(program: BatchProgram, slots: Slot, count: int, began: float) -> Tim
     )
 
 
-def _advance(program: BatchProgram, slots: Slot, state, steps: int, count: int):
+def _advance(program: Program, slots: Trial, state, steps: int, count: int):
     """The state after so many steps, and the seconds that they took."""
     start = time.perf_counter()
     state, _ = program.advance(slots, state, steps, count, lambda losses: None)

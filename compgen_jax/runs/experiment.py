@@ -30,9 +30,9 @@ from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import baselines, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training import loop
-from compgen_jax.training.batch import BatchProgram, Slot
+from compgen_jax.training import contracts, loop
 from compgen_jax.training.loop import Trial
+from compgen_jax.training.program import Program
 from compgen_jax.training.trials import join, split
 
 
@@ -80,7 +80,7 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
     for config, _ in wanted:
         check_single(config)
         tensorboard.check(config)
-    wanted = [(config, loop.check(config), Path(workdir)) for config, workdir in wanted]
+    wanted = [(config, contracts.check(config), Path(workdir)) for config, workdir in wanted]
     if len({schedule(config, task) for config, task, _ in wanted}) > 1:
         raise ValueError("configs that train together must share their program")
     if len({workdir.absolute() for *_, workdir in wanted}) < len(wanted):
@@ -100,13 +100,13 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
         return [directory.read_summary(workdir) for *_, workdir in wanted]
 
 
-def rehearse(config: Config) -> tuple[Task, BatchProgram, Slot]:
+def rehearse(config: Config) -> tuple[Task, Program, Trial]:
     """What `train` compiles for a config, and its trials; nothing is written.
 
     Raises ConfigError for an impossible task, and for a sweep.
     """
     check_single(config)
-    task = loop.check(config)
+    task = contracts.check(config)
     seeds = len(config.training.seeds)
     return task, *_compile([_Job(config, task, Path(), part=slice(0, seeds))])
 
@@ -202,7 +202,7 @@ def _train(jobs: list[_Job], progress: bool):
         bar.say(shown)
 
 
-def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
+def _compile(jobs: list[_Job]) -> tuple[Program, Trial]:
     """The program of all trials of the jobs, while it is compiled, and the trials, leading axis T.
 
     Raises ConfigError for a seed whose data set its task refuses.
@@ -213,7 +213,7 @@ def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
     def measure(scores, masks):
         return evaluation.region_means(scores, masks, task.derived), scores
 
-    program = BatchProgram(config, (task,), len(keys), measure)
+    program = Program(config, (task,), len(keys), measure)
     each_seed = lambda of_jobs: np.repeat(np.stack(of_jobs), [len(job.seeds) for job in jobs], 0)
     points = each_seed([np.asarray(tasks.points(job.task), np.float32) for job in jobs])
     held_out = each_seed([job.task.held_out(tasks.points(job.task)) for job in jobs])
@@ -221,15 +221,15 @@ def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
     if task.nearest is not None:
         nearest = each_seed([job.task.nearest(tasks.points(job.task)) for job in jobs])
     of_keys = jax.jit(partial(_trials, jobs))
-    shapes = Slot(jax.eval_shape(of_keys, keys), points, masks, nearest)
-    program.compile(shapes, with_init=not jobs[0].step)
+    scored = {"points": points, "masks": masks, "nearest": nearest}
+    program.compile(jax.eval_shape(of_keys, keys)._replace(**scored), with_init=not jobs[0].step)
     trials = of_keys(keys)
     datasets = jax.device_get(trials.dataset)
     for job in jobs:
         for index, seed in enumerate(job.seeds, start=job.part.start):
             of_seed = jax.tree.map(lambda leaf, k=index: leaf[k], datasets)
-            loop.check_dataset(job.task, of_seed, seed)
-    return program, split(Slot(trials, points, masks, nearest))
+            contracts.check_dataset(job.task, of_seed, seed)
+    return program, split(trials._replace(**scored))
 
 
 def _trials(jobs: list[_Job], keys) -> Trial:

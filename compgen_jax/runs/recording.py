@@ -25,7 +25,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import inputs_and_truths
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop, task_group
+from compgen_jax.training import loop
 
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
@@ -45,8 +45,8 @@ class LayerFunctions:
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.model.make(task_group.shapes_of(task, lowering))
-        several = getattr(module, "of_each_input", False)
+        module = run.config.model.make(loop.shapes_of(task, lowering))
+        several = run.config.model.of_each_input
         key = loop.stream(jax.random.key(0), "test")
 
         def recorded(params, given):

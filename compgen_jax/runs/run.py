@@ -25,7 +25,7 @@ from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training import loop
+from compgen_jax.training import contracts, loop
 from compgen_jax.training.trials import over_trials
 
 
@@ -66,7 +66,7 @@ class Run:
         config = config_of(workdir)
         if not directory.is_finished(workdir):
             raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
-        task = loop.check(config)
+        task = contracts.check(config)
         user_code.check(workdir, config, task)
         run = cls(config, task, config.training.seeds, path=workdir,
                   summary=directory.read_summary(workdir))  # fmt: skip

@@ -16,7 +16,7 @@ from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training.task_group import shapes_of
+from compgen_jax.training.loop import shapes_of
 
 CELLS = 16  # whose examples are kept
 ANSWERS = "answers"

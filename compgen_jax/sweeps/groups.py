@@ -17,8 +17,8 @@ from compgen_jax.sweeps import plan, processes
 from compgen_jax.sweeps.table import SweepTrial
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop, padding, trials
-from compgen_jax.training.batch import BatchProgram, Slot
+from compgen_jax.training import contracts, loop, padding, trials
+from compgen_jax.training.program import Program
 
 MOST_SIDE_BY_SIDE = 256  # beyond it a device is busy, and a kill would lose more
 LOSS_STEPS = 50  # the last ones, over which a training loss is the mean
@@ -43,7 +43,7 @@ def single_run(config: Config, trial: SweepTrial) -> SingleRun:
 @functools.lru_cache(maxsize=4096)
 def _single_run(config: Config, trial: SweepTrial) -> SingleRun:
     single = plan.config_of(config, trial)
-    task = loop.check(single)
+    task = contracts.check(single)
     dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
     return SingleRun(
         single, task, loop.program(single, task), loop.total_steps(single, task),
@@ -101,7 +101,7 @@ class CompileGroup:
         return single_run(self.config, trial).program in self.programs
 
     @cached_property
-    def _program_and_width(self) -> tuple[BatchProgram, int]:
+    def _program_and_width(self) -> tuple[Program, int]:
         """The program, and how many trials it trains side by side on a device.
 
         Made when first asked for: on an accelerator it is compiled to learn its need of memory.
@@ -119,7 +119,7 @@ class CompileGroup:
             return jnp.stack([means[name] for name in self.measures[1:]])
 
         members = tuple(single.task for single in self.runs)
-        program = BatchProgram(self.runs[0].config, members, width, measure)
+        program = Program(self.runs[0].config, members, width, measure)
         if width > 1 and not self.config.execution.trials_per_device:
             fit = program.trials_that_fit(self._slot(self.sweep_trials[0]), devices[0])
             # every process cuts the same batches, whatever memory it has
@@ -172,23 +172,23 @@ class CompileGroup:
         values[~np.isfinite(values[:, 0]) | ~np.isfinite(values[:, errors]).any(axis=1)] = np.nan
         return values
 
-    def rehearse(self, batch_of_trials: list[SweepTrial]) -> tuple[BatchProgram, Slot]:
+    def rehearse(self, batch_of_trials: list[SweepTrial]) -> tuple[Program, loop.Trial]:
         """The program, and what it is given to train a batch."""
         return self._program_and_width[0], self._slots(batch_of_trials)
 
-    def _slots(self, batch_of_trials: list[SweepTrial]) -> Slot:
+    def _slots(self, batch_of_trials: list[SweepTrial]) -> loop.Trial:
         """The trials of a batch, the last one repeated to fill it, split over the devices."""
         idle = [batch_of_trials[-1]] * (self.size - len(batch_of_trials))
         slots = [self._slot(trial) for trial in batch_of_trials + idle]
         return trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots))
 
-    def _slot(self, trial: SweepTrial) -> Slot:
+    def _slot(self, trial: SweepTrial) -> loop.Trial:
         """A trial, scored at all cells, then at padding, then at real points."""
         single, key = single_run(self.config, trial), jax.random.key(trial.seed)
         draws = _draws(single.config, self.config.sweep.real_points)
         dataset, real = (draw(key) for draw in draws)
         try:
-            loop.check_dataset(single.task, dataset, trial.seed)
+            contracts.check_dataset(single.task, dataset, trial.seed)
         except ConfigError as error:
             shown = plan.layout(self.config).describe(trial)
             raise ConfigError(f"config.sweep: {shown}: {error}") from error
@@ -204,7 +204,7 @@ class CompileGroup:
         task_index = jnp.int32(self.programs.index(single.program))
         points = jnp.asarray(np.concatenate([cells, padded, real]))
         nearest = jnp.asarray(single.task.nearest(points)) if single.task.nearest else None
-        return Slot(loop.Trial(key, hyper, dataset, task_index), points, masks, nearest)
+        return loop.Trial(key, hyper, dataset, task_index, points, masks, nearest)
 
 
 def _side_by_side(config: Config, count: int) -> int:

@@ -12,7 +12,7 @@ from compgen_jax.metrics import scaling
 from compgen_jax.settings import demand
 from compgen_jax.sweeps.table import Layout, SweepTrial, Table
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import contracts
 
 PLACES = ("seen", "unseen", "ood", "real")
 
@@ -123,7 +123,7 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
 
 def _is_possible(config: Config, trial: SweepTrial) -> bool:
     try:
-        loop.check(config_of(config, trial))
+        contracts.check(config_of(config, trial))
     except ConfigError:
         return False
     return True
@@ -162,7 +162,7 @@ def task_of(config: Config, axes: tuple) -> tasks.Task:
     search = config.sweep.search.field
     value = field_value(config, search) if search else 0
     try:
-        return loop.check(config_of(config, SweepTrial(axes, config.training.seeds[0], value)))
+        return contracts.check(config_of(config, SweepTrial(axes, config.training.seeds[0], value)))
     except ConfigError as error:
         pairs = zip(config.sweep.axes, axes, strict=True)
         shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)

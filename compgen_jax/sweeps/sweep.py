@@ -22,12 +22,11 @@ from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import directory, environment, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.progress import Bar
-from compgen_jax.settings import demand, is_own, require
+from compgen_jax.settings import demand, require
 from compgen_jax.sweeps import groups, plan, processes, table
 from compgen_jax.sweeps.summary import summarize
 from compgen_jax.sweeps.table import SweepTrial, Table
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import contracts
 
 
 def run(config: Config, workdir, progress: bool = True) -> dict:
@@ -105,25 +104,15 @@ def check(config: Config, trials: list[SweepTrial]):
     layout = plan.layout(config)
     if config.sweep.search.field:
         plan.check_search(config)
-    programs, again, scores = set(), {}, plan.score_names(config)
+    scores = plan.score_names(config)
     for trial in sorted({trial._replace(seed=config.training.seeds[0]) for trial in trials}):
         try:
-            with contracts.compiled() as names:
-                single = groups.single_run(config, trial)
+            single = groups.single_run(config, trial)
         except ConfigError as error:
             raise ConfigError(f"config.sweep: {layout.describe(trial)}: {error}") from error
         hint = "one sweep has one table, so give it a sweep of its own"
         what = f"{layout.describe(trial)}: has other scores than the first trial; {hint}"
         demand(tasks.number_names(single.task) == scores, f"config.sweep: {what}")
-        if single.program in programs and is_own(config.task):
-            again |= dict.fromkeys(names)
-        programs.add(single.program)
-    if again and processes.is_first():
-        print(
-            f"warning: {config.task.name}: {', '.join(again)} compiled anew for each value of a "
-            "traced field: jit it outside of make, and give it the value as an argument",
-            file=sys.stderr,
-        )
 
 
 def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> Table:

@@ -1,27 +1,48 @@
-"""What a user's own task and model must give: checked by shapes, before anything is compiled."""
+"""What can be trained: checked by shapes, before anything is compiled, as a user's own task and
+model may give anything."""
 
-import contextlib
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.models import model as models
 from compgen_jax.models.model import Shapes
-from compgen_jax.settings import demand
+from compgen_jax.settings import demand, in_own_files, is_own, require
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Task
-from compgen_jax.training.task_group import shapes_of
+from compgen_jax.training.loop import shapes_of
 
 ACTIVATIONS = "(output, activations): an array, and a dict of at least one array by layer name"
 
 
-def check(config: Config, task):
-    """Raises ConfigError unless the task that `config` makes, and the model, can be trained."""
-    shapes = check_task(config.task.name, task)
-    _check_model(config.model.name, config.model.make(shapes), shapes)
+def check(config: Config) -> Task:
+    """The task of `config`. Raises ConfigError, before anything is compiled, for a task or a model
+    that is impossible, and for an endless run."""
+    with in_own_files(config.task, config.model):
+        task = config.task.make()
+        if is_own(config.task) or is_own(config.model):
+            shapes = check_task(config.task.name, task)
+            _check_model(config, config.model.make(shapes), shapes)
+        else:
+            config.model.make(shapes_of(task))
+    hint = "points that are drawn afresh have no epochs; give the run's length in steps"
+    require(task.examples or config.training.steps, "training.steps", 0, hint)
+    schedule = config.training.schedule
+    lacks = "looks at the loss of epochs, and points that are drawn afresh have none"
+    fits = schedule != "plateau" or task.examples
+    require(fits, "training.schedule", schedule, f"{lacks}; say constant or cosine")
+    return task
+
+
+def check_dataset(task: Task, dataset, seed: int):
+    """Raises ConfigError, naming the seed, for a data set that its task refuses."""
+    try:
+        task.check(jax.device_get(dataset))
+    except ConfigError as error:
+        raise ConfigError(f"the draw of seed {seed}: {error}") from error
 
 
 def check_task(name: str, task) -> Shapes:
@@ -30,18 +51,17 @@ def check_task(name: str, task) -> Shapes:
     take its points, examples and outputs, and return what they should."""
     demand(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
     names = [factor.name for factor in task.factors]
-    once = len(set(names)) == len(names)
-    demand(once, f"{name}: two factors have one name: {', '.join(names)}")
+    unique = len(set(names)) == len(names)
+    demand(unique, f"{name}: two factors have one name: {', '.join(names)}")
     for factor in task.factors:
         values = np.asarray(factor.values)
         ascending = values.ndim == 1 and values.size and (np.diff(values) > 0).all()
         demand(ascending, f"{name}: factor {factor.name!r}: its values must be ascending numbers")
-    made = tasks.example_shapes(task)[1]
-    right = isinstance(made, Example) and all(map(jax.tree.leaves, made))
-    hint = f"{name}: example returned {_kind(made)}, not an Example(input, target) of arrays"
-    demand(right, hint)
-    shapes, (point, example) = shapes_of(task), tasks.example_shapes(task)
-    points = tasks.points(task)
+    point, example = tasks.example_shapes(task)
+    right = isinstance(example, Example) and all(map(jax.tree.leaves, example))
+    hint = "not an Example(input, target) of arrays"
+    demand(right, f"{name}: example returned {_kind(example)}, {hint}")
+    shapes, points = shapes_of(task), tasks.points(task)
     mask = np.asarray(task.held_out(points))
     right = mask.shape == (len(points),) and mask.dtype == bool
     hint = f"for points {points.shape}, not bool {(len(points),)}"
@@ -59,11 +79,11 @@ def check_task(name: str, task) -> Shapes:
     demand(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
     prediction = jax.eval_shape(task.prediction, shapes.output)
     truth = jax.eval_shape(partial(tasks.truth, task), example.target)
-    said, true = _described(prediction), _described(truth)
-    hint = f"prediction returned {said}, and truth {true}: they must have one shape"
-    demand(said == true, f"{name}: {hint}")
+    pair = f"prediction returned {_described(prediction)}, and truth {_described(truth)}"
+    alike = _described(prediction) == _described(truth)
+    demand(alike, f"{name}: {pair}: they must have one shape")
     scores = jax.eval_shape(task.scores, prediction, truth, point)
-    are_scalars = isinstance(scores, dict) and not any(one.shape for one in scores.values())
+    are_scalars = isinstance(scores, dict) and not any(value.shape for value in scores.values())
     demand(are_scalars, f"{name}: scores returned {_described(scores)}, not a dict of scalars")
     for field in ("error", "accuracy"):
         score = getattr(task, field)
@@ -72,42 +92,27 @@ def check_task(name: str, task) -> Shapes:
     return shapes
 
 
-def _check_model(name: str, module, shapes: Shapes):
+def _check_model(config: Config, module, shapes: Shapes):
     """That the module maps an input to (output, activations), with the output that the task asks
     for."""
+    name = config.model.name
     right = hasattr(module, "init") and hasattr(module, "apply")
     demand(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
     variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
     has_parameters = models.size(models.trained(variables)) > 0
     demand(has_parameters, f"{name}: its module has no parameters, so nothing can be trained")
     pair = jax.tree.map(lambda s: jax.ShapeDtypeStruct((2, *s.shape), s.dtype), shapes.input)
-    made = jax.eval_shape(partial(models.apply, module), variables, pair)
-    right = isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], dict) and made[1]
-    demand(right, f"{name}: its module returned {_kind(made)}, not {ACTIVATIONS}")
-    output, activations = made
+    answer = jax.eval_shape(partial(config.model.apply, module), variables, pair)
+    right = isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], dict)
+    demand(right and answer[1], f"{name}: its module returned {_kind(answer)}, not {ACTIVATIONS}")
+    output, activations = answer
     layers = all(isinstance(layer, jax.ShapeDtypeStruct) for layer in activations.values())
     demand(layers, f"{name}: each of its activations must be one array")
     empty = [layer for layer, array in activations.items() if not array.size]
     demand(not empty, f"{name}: its activations {', '.join(empty)} are empty arrays")
-    given = _described(jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), output))
-    asked = _described(shapes.output)
-    demand(given == asked, f"{name}: its output is {given}, and the task asks for {asked}")
-
-
-@contextlib.contextmanager
-def compiled():
-    """Yields a list, to which the name of every function is added that jax compiles inside."""
-    names = []
-
-    def note(event, _, fun_name="", **__):
-        if event.endswith("/backend_compile_duration"):
-            names.append(fun_name.removeprefix("jit(").removesuffix(")"))
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    try:
-        yield names
-    finally:
-        jax.monitoring.unregister_event_duration_listener(note)
+    output = jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), output)
+    actual, wanted = _described(output), _described(shapes.output)
+    demand(actual == wanted, f"{name}: its output is {actual}, and the task asks for {wanted}")
 
 
 def _described(tree) -> str:

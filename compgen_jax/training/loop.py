@@ -1,4 +1,8 @@
-"""The whole training run as pure functions of a seed's key and of traced hyper-parameters."""
+"""A training run as pure functions of a seed's key and of traced hyper-parameters.
+
+`make_trainer` has the step. Everything is written for one trial: `trials` maps it over seeds and
+devices.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,15 +13,13 @@ import jax.numpy as jnp
 import optax
 
 from compgen_jax import config as configs
-from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
+from compgen_jax.config import Config, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.settings import in_own_files, is_own, require
+from compgen_jax.models.model import Shapes
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.task import Task
-from compgen_jax.training import contracts
-from compgen_jax.training.task_group import TaskGroup, shapes_of
+from compgen_jax.tasks.task import Example, Task
 from compgen_jax.training.trials import trials_side_by_side
 
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
@@ -35,6 +37,9 @@ class Trial(NamedTuple):
     hyper: dict  # the traced fields of training and model, by name
     dataset: Any  # what training may show: see `Task.dataset`
     task_index: jax.Array  # which of the program's tasks the trial has
+    points: Any = None  # (P, F), where it is scored
+    masks: Any = None  # {region: (P,) bool}
+    nearest: Any = None  # (P, F), `Task.nearest` of the points, if the task has it
 
 
 class TrainState(NamedTuple):
@@ -115,30 +120,12 @@ def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
     return tuple(sorted({round(total * share) for share in shares} - {0}))
 
 
-def check(config: Config) -> Task:
-    """The task of `config`. Raises ConfigError, before anything is compiled, for a task or a model
-    that is impossible, and for an endless run."""
-    with in_own_files(config.task, config.model):
-        task = config.task.make()
-        if is_own(config.task) or is_own(config.model):
-            contracts.check(config, task)
-        else:
-            config.model.make(shapes_of(task))
-    hint = "points that are drawn afresh have no epochs; give the run's length in steps"
-    require(task.examples or config.training.steps, "training.steps", 0, hint)
-    schedule = config.training.schedule
-    lacks = "looks at the loss of epochs, and points that are drawn afresh have none"
-    fits = schedule != "plateau" or task.examples
-    require(fits, "training.schedule", schedule, f"{lacks}; say constant or cosine")
-    return task
-
-
 def program(config: Config, task: Task) -> tuple:
     """What configs must share to train as one program: all but the traced fields, and the shapes of
     their data sets."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
-    dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
+    dataset = _dataset_shapes(task)
     if isinstance(dataset, sampling.Table):  # its length is free: tables are padded
         dataset = dataset._replace(points=dataset.points.shape[1:])
     if config.training.schedule == "plateau":  # counts epochs
@@ -166,7 +153,7 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
         mask = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
     adamw = optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
     if not (training.clip or training.schedule == "plateau"):
-        # no chain: checkpoints of earlier runs have this tree
+        # without a chain, whose state would be another tree
         return optax.with_extra_args_support(adamw)
     clip = [optax.clip_by_global_norm(training.clip)] if training.clip else []
     plateau = []
@@ -178,43 +165,90 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
     return optax.chain(*clip, adamw, *plateau)
 
 
-def rate_share(schedule: str, step, total: int):
-    """The share of the learning rate that step number `step` (from 0) of `total` takes."""
-    return 0.5 * (1 + jnp.cos(jnp.pi * step / total)) if schedule == "cosine" else 1.0
-
-
-def check_dataset(task: Task, dataset, seed: int):
-    """Raises ConfigError, naming the seed, for a data set that its task refuses."""
-    try:
-        task.check(jax.device_get(dataset))
-    except ConfigError as error:
-        raise ConfigError(f"the draw of seed {seed}: {error}") from error
-
-
 def dataset_of(task: Task, key):
     """What training shows to one seed."""
     return task.dataset(stream(key, "data"))
 
 
+def capacity(task: Task) -> int:
+    """The number of rows of a seed's data set, if that is a table, or 0."""
+    return sampling.capacity(_dataset_shapes(task))
+
+
+def _dataset_shapes(task: Task):
+    return jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
+
+
+def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
+    """What a model of the task is built from."""
+    return Shapes(*tasks.shapes(task), lowering, task.parts)
+
+
+class Network:
+    """A task and its model as pure functions of one trial; a batch has a leading axis B.
+
+    `task_index` is for `padding.PaddedNetwork`, which has the same functions for several tasks.
+    """
+
+    def __init__(self, config: Config, lowering: str = "lax", task: Task | None = None):
+        self.task, self.model = task or config.task.make(), config.model
+        self.shapes = shapes_of(self.task, lowering)
+        self.module = self.model.make(self.shapes)
+
+    def init(self, key, task_index=0):
+        """A model's initial variables."""
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), self.shapes.input)
+        return self.module.init(key, zeros)
+
+    def examples(self, key, points, task_index=0) -> Example:
+        """The examples of points (B, F), leaves (B, ...)."""
+        return tasks.examples_at(self.task, key, points)
+
+    def train(self, params, batch: Example, counts_B, task_index, key):
+        """(outputs, variables) of a batch in training, of which the examples `counts_B` count."""
+        return self.model.train_apply(self.module, params, batch, counts_B, key)
+
+    def decode(self, params, inputs, task_index=0):
+        """The outputs of inputs (B, ...), some at once."""
+        decode = lambda example: self.module.apply(params, example)[0]
+        return jax.lax.map(decode, inputs, batch_size=self.model.decode_batch)
+
+    def losses(self, outputs, targets, task_index=0):
+        """(B,): the task's loss of every example."""
+        return jax.vmap(self.task.loss)(outputs, targets)
+
+    def scores(self, outputs, targets, points, task_index=0, nearest=None) -> dict:
+        """The task's scores by name, (B,) each; `nearest` (B, F) is `Task.nearest` of the trial's
+        own support, by default of the task's."""
+
+        def of_example(output, target, *points):
+            truth = tasks.truth(self.task, target)
+            return self.task.scores(self.task.prediction(output), truth, *points)
+
+        points = (points,) if nearest is None else (points, nearest)
+        scores = jax.vmap(of_example)(outputs, targets, *points)
+        return {name: values.astype(jnp.float32) for name, values in scores.items()}
+
+
 def make_trainer(
-    config: Config, lowering: str | None = None, trials: int = 0, members: tuple[Task, ...] = ()
+    config: Config, lowering: str | None = None, trials: int = 0, network: Callable = Network
 ) -> Trainer:
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
-    With `members` the program has several tasks instead of the config's one, padded to the last,
-    which is the largest (`training.task_group`). `lowering` overrides the choice by backend.
+    `lowering` overrides the choice by backend. `network`: (config, lowering) -> the functions of
+    task and model.
     """
     training = config.training
     if not lowering:
         backend, seeds = jax.default_backend(), trials or len(training.seeds)
         width = trials_side_by_side(seeds, config.execution.trials_per_device, backend)
         lowering = choose_lowering(backend=backend, trials=width, precision=training.precision)
-    group = TaskGroup(config, members or (config.task.make(),), lowering)
-    task, steps = group.largest, total_steps(config, group.largest)
+    net = network(config, lowering)
+    task, steps = net.task, total_steps(config, net.task)
     updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
 
     def init(key, task_index=0) -> TrainState:
-        params = group.init(stream(key, "init"), task_index)
+        params = net.init(stream(key, "init"), task_index)
         # the optimiser's state does not depend on the hyper-parameters
         state = updater(hyper_of(config)).init(models.trained(params))
         return TrainState(params, state, jnp.int32(0))
@@ -225,15 +259,17 @@ def make_trainer(
         kernels = cast_kernels(params, training.precision)
         is_real = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)
         cast = lambda leaf: leaf.astype(training.precision) if is_real(leaf) else leaf
-        shown = batch._replace(input=jax.tree.map(cast, batch.input))
-        outputs, kept = group.train(kernels, shown, counts_B, trial.task_index, key)
-        losses_B = group.losses(outputs, batch.target, trial.task_index)
+        inputs = jax.tree.map(cast, batch.input)
+        outputs, variables = net.train(
+            kernels, batch._replace(input=inputs), counts_B, trial.task_index, key
+        )
+        losses_B = net.losses(outputs, batch.target, trial.task_index)
         weights_B = counts_B.astype(jnp.float32)
         mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)
         of_model = {name.partition(".")[2]: value for name, value in trial.hyper.items()
                     if name.startswith("model.")}  # fmt: skip
         extra = config.model.extra_loss(params, of_model)
-        return mean if extra is None else mean + extra, {**kept, **trained}
+        return mean if extra is None else mean + extra, {**variables, **trained}
 
     def take_step(trial, state: TrainState):
         """The state after one more step, and the loss before it."""
@@ -241,12 +277,13 @@ def make_trainer(
             stream(trial.key, "order"), state.step, trial.dataset, training.batch_size
         )
         key_of = lambda name: jax.random.fold_in(stream(trial.key, name), state.step)
-        batch = group.render(key_of("example"), points, trial.task_index)
+        batch = net.examples(key_of("example"), points, trial.task_index)
         trained = models.trained(state.params)
         (value, params), gradient = jax.value_and_grad(loss, has_aux=True)(
             trained, state.params, batch, counts_B, trial, key_of("dropout")
         )
-        share = rate_share(training.schedule, state.step, steps)
+        is_cosine = training.schedule == "cosine"
+        share = 0.5 * (1 + jnp.cos(jnp.pi * state.step / steps)) if is_cosine else 1.0
         updates, opt_state = updater(trial.hyper, share=share).update(
             gradient, state.opt_state, trained, value=value
         )
@@ -263,18 +300,18 @@ def make_trainer(
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
     def decode(key, params, points, task_index):
-        batch = group.render(stream(key, "test"), points, task_index)
-        return group.decode(params, batch.input, task_index), batch.target
+        batch = net.examples(stream(key, "test"), points, task_index)
+        return net.decode(params, batch.input, task_index), batch.target
 
     def predict(key, params, points):
         outputs, targets = decode(key, params, points, 0)
-        scores = group.scores(outputs, targets, points, 0, None)
+        scores = net.scores(outputs, targets, points, 0, None)
         truths = jax.vmap(partial(tasks.truth, task))(targets)
         return jax.vmap(task.prediction)(outputs), truths, scores
 
     def score(key, params, points, task_index=0, nearest=None):
         outputs, targets = decode(key, params, points, task_index)
-        return group.scores(outputs, targets, points, task_index, nearest)
+        return net.scores(outputs, targets, points, task_index, nearest)
 
     return Trainer(init, advance, predict, score)
 

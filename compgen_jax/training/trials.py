@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import zip_longest
 
 import jax
 import numpy as np
 
 LITTLE_EFFORT = {"xla_backend_optimization_level": 1}
+COMPILERS = 2  # programs that are compiled at the same time
 
 
 def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
@@ -18,7 +18,7 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
     default) runs its share of the trials, `trials_per_device` of them side by side and the rest in
     turn (see `trials_side_by_side`).
     """
-    program = OverSplitTrials(fn, trials_per_device, devices)
+    program = MappedTrials(fn, trials_per_device, devices)
 
     def run(shared, trials):
         count = len(jax.tree.leaves(trials)[0])
@@ -42,7 +42,7 @@ def split(trials, devices=None):
 @partial(jax.jit, static_argnums=(1, 2))
 def _split(trials, count: int, used: int):
     index = np.minimum(np.arange(-(-count // used) * used), count - 1)
-    share = len(index) // used  # said, as an empty leaf leaves it open
+    share = len(index) // used  # not -1, which an empty leaf leaves open
     return jax.tree.map(lambda x: x[index].reshape(used, share, *x.shape[1:]), trials)
 
 
@@ -54,91 +54,62 @@ def join(results, count: int, devices=None):
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], jax.device_get(results))
 
 
-class OverSplitTrials:
+class MappedTrials:
     """The program of `over_trials` for trials and results that are `split`: the results of a call
     stay on their devices and can be given to the next call."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
         self.devices = list(devices or jax.local_devices())
-        self.compiled, self.by_devices = {}, {}
+        self.compiled: dict[tuple, Future] = {}  # by shapes
+        self.mapped = {}  # by number of devices: jax keeps there what it has compiled
 
         def on_device(shared, trials):
             count = len(jax.tree.leaves(trials)[0])
             width = trials_side_by_side(count, trials_per_device, self.devices[0].platform)
-            one = lambda trial: fn(shared, trial)
+            of_trial = lambda trial: fn(shared, trial)
             if width == 1:
-                return jax.lax.map(one, trials)
+                return jax.lax.map(of_trial, trials)
             if width == count:
-                return jax.vmap(one)(trials)
-            return jax.lax.map(one, trials, batch_size=width)
+                return jax.vmap(of_trial)(trials)
+            return jax.lax.map(of_trial, trials, batch_size=width)
 
         self.on_device = on_device
 
     def __call__(self, shared, trials):
         compiled = self.compiled.get(_shapes((shared, trials)))
-        run = compiled.result() if compiled else self._mapped(trials)
-        return run(shared, trials)
+        program = compiled.result() if compiled else self._over_devices(trials)
+        return program(shared, trials)
 
-    def lower(self, shared, trials, once: bool = False) -> Callable:
-        """Traces the program for arrays or `jax.ShapeDtypeStruct`s of these shapes.
+    def compile(self, compilers: ThreadPoolExecutor, shared, trials, once: bool = False):
+        """Traces the program for arrays or `jax.ShapeDtypeStruct`s of these shapes, and compiles it
+        in another thread; a call with these shapes waits for that.
 
-        The returned function compiles it, in any thread (`side_by_side`); a call with these shapes
-        waits for that. A program that runs `once` is compiled with less effort, in half of the time
-        on a CPU.
+        A program that runs `once` is compiled with less effort, in half of the time on a CPU.
         """
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
-        lowered = self._mapped(trials).lower(*shapes)
-        compiled = self.compiled[_shapes(shapes)] = Future()
+        lowered = self._over_devices(trials).lower(*shapes)
         options = LITTLE_EFFORT if once and self.devices[0].platform == "cpu" else None
-
-        def compile():
-            try:
-                compiled.set_result(lowered.compile(compiler_options=options))
-            except BaseException as error:  # for the caller, who waits
-                compiled.set_exception(error)
-
-        return compile
+        compiled = compilers.submit(lowered.compile, compiler_options=options)
+        self.compiled[_shapes(shapes)] = compiled
+        return compiled
 
     def memory(self, shared, trials) -> int:
-        """Bytes that the program needs on each device, by the compiler's estimate. Compiles it,
-        unless `lower` has."""
-        if _shapes((shared, trials)) not in self.compiled:
-            self.lower(shared, trials)()
+        """Bytes that the compiled program needs on each device, by the compiler's estimate."""
         return needed_memory(self.compiled[_shapes((shared, trials))].result())
 
-    def _mapped(self, trials):
-        """The program on as many devices as there are shares: made once, as jax keeps what it has
-        compiled there."""
+    def _over_devices(self, trials):
         used = 1 if len(self.devices) == 1 else len(jax.tree.leaves(trials)[0])
-        if used not in self.by_devices:
-            self.by_devices[used] = (
+        if used not in self.mapped:
+            self.mapped[used] = (
                 jax.jit(self.on_device)
                 if len(self.devices) == 1
                 else jax.pmap(self.on_device, in_axes=(None, 0), devices=self.devices[:used])
             )
-        return self.by_devices[used]
+        return self.mapped[used]
 
 
 def _shapes(tree) -> tuple:
-    return tuple(
-        (getattr(x, "shape", ()), str(getattr(x, "dtype", type(x)))) for x in jax.tree.leaves(tree)
-    )
-
-
-def side_by_side(*lanes: list[Callable]):
-    """Compiles programs in a thread for each lane, the programs of a lane one after the other;
-    returns before they are compiled.
-
-    A lane's functions each trace a program and return the function that compiles it. Tracing holds
-    Python's lock, so it is done here: first the first program of every lane, then the second, ...
-    """
-    threads = [ThreadPoolExecutor(1) for _ in lanes]
-    for lowerings in zip_longest(*lanes):
-        for thread, lower in zip(threads, lowerings, strict=True):
-            if lower:
-                thread.submit(lower())
-    for thread in threads:
-        thread.shutdown(wait=False)
+    return tuple((jax.numpy.shape(x), str(jax.numpy.result_type(x))) for x in jax.tree.leaves(tree))
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
@@ -158,12 +129,8 @@ def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
 def needed_memory(compiled) -> int:
     """Bytes of a compiled program on each device."""
     memory = compiled.memory_analysis()
-    return (
-        memory.temp_size_in_bytes
-        + memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        - memory.alias_size_in_bytes
-    )
+    sizes = memory.temp_size_in_bytes + memory.argument_size_in_bytes
+    return sizes + memory.output_size_in_bytes - memory.alias_size_in_bytes
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:

@@ -37,7 +37,7 @@ from compgen_jax.models.places import position_code
 from compgen_jax.models.upsampling import UpsamplingDecoder
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop, task_group
+from compgen_jax.training import loop
 
 from .arrays import encode
 
@@ -52,7 +52,7 @@ def live_network(run: Run, seed: int) -> dict | None:
     a task whose prediction is not `scale * output + shift`.
     """
     task = run.task
-    module = run.config.model.make(task_group.shapes_of(task))
+    module = run.config.model.make(loop.shapes_of(task))
     operations, convention = OPERATIONS.get(type(module)), _convention(task)
     variables = jax.tree.map(lambda leaf: np.asarray(leaf)[run.seeds.index(seed)], run.params)
     parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))

@@ -5,9 +5,8 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import evaluation
-from compgen_jax.models import model
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import task_group
+from compgen_jax.training import loop
 
 from .. import plotting
 
@@ -44,8 +43,8 @@ def first_seed_layers(run, cells) -> dict:
     task, key = run.task, jax.random.key(0)  # nothing in these examples is random
     inputs = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
     params = jax.tree.map(lambda leaf: leaf[0], run.params)
-    module = run.config.model.make(task_group.shapes_of(run.task))
-    activations = model.apply(module, params, inputs)[1]
+    module = run.config.model.make(loop.shapes_of(run.task))
+    activations = run.config.model.apply(module, params, inputs)[1]
     return {name: activations[name] for name in sorted(activations)}
 
 

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from statistics import mean
 
 import jax
@@ -79,20 +79,22 @@ def program(name, singles, steps, side_by_side=1, devices=None, lowering=None) -
     Each turn goes on where the last one ended. A program that does not fit has a note instead.
     """
     one_of = {_grid(single): single for single in sorted(singles, key=_grid)}
-    members = tuple(single.task.make() for single in one_of.values()) if len(one_of) > 1 else ()
-    waste = padding.waste([_grid(single) for single in singles]) if members else 0.0
+    members = tuple(single.task.make() for single in one_of.values())
+    waste = padding.waste([_grid(single) for single in singles]) if len(members) > 1 else 0.0
     contender = Contender(name, len(singles), waste=waste)
     devices = list(devices or jax.local_devices()[:1])
     try:
         largest = changed(max(singles, key=_grid), {"execution.chunk_steps": steps})
-        trainer = loop.make_trainer(largest, lowering, side_by_side, members=members)
+        trainer = loop.make_trainer(
+            largest, lowering, side_by_side, network=padding.network_of(members)
+        )
         slots = stacked(singles)
         state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
         advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
-        spread, n_steps = trials.OverSplitTrials(advance, side_by_side, devices), jnp.int32(steps)
+        spread, n_steps = trials.MappedTrials(advance, side_by_side, devices), jnp.int32(steps)
         slots, state = trials.split((slots, state), devices)
         start = time.perf_counter()
-        spread.lower(n_steps, (slots, state))()
+        spread.compile(ThreadPoolExecutor(1), n_steps, (slots, state)).result()
         seconds = time.perf_counter() - start
 
         def run():

@@ -11,7 +11,7 @@ import pandas
 from compgen_jax.metrics import geometry
 from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import task_group
+from compgen_jax.training import loop
 
 from . import timing
 
@@ -25,7 +25,7 @@ def _compare(preset: str, rounds: int) -> pandas.DataFrame:
     config = PRESETS[preset]
     task, key, side = config.task.make(), jax.random.key(0), config.task.grid
     points = jnp.asarray(tasks.cells(task.factors))
-    model = config.model.make(task_group.shapes_of(task, "gemm"))  # it has a forward mode
+    model = config.model.make(loop.shapes_of(task, "gemm"))  # it has a forward mode
     params = model.init(key, task.example(key, points[0]).input)
 
     def layers(point):

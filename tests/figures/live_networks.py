@@ -24,7 +24,7 @@ from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.scene import CodesConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.tasks.supports import SupportConfig
-from compgen_jax.training import loop, task_group
+from compgen_jax.training import loop
 
 SEEDS = 0, 7
 SUPPORT = SupportConfig(region="donut", low=3, high=5, samples=60)
@@ -98,7 +98,7 @@ def codes(run: Run, count: int = 20) -> np.ndarray:
 
 def in_jax(run: Run, seed: int, codes) -> tuple:
     """(predictions (B, ...), {layer: (B, ...)} in the model's order)."""
-    module = run.config.model.make(task_group.shapes_of(run.task))
+    module = run.config.model.make(loop.shapes_of(run.task))
     params = jax.tree.map(lambda leaf: leaf[run.seeds.index(seed)], run.params)
 
     def of_code(code):

@@ -10,7 +10,7 @@ from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import cost
 from compgen_jax.sweeps import cost as sweep_cost
-from compgen_jax.training import loop
+from compgen_jax.training import contracts
 from launch import compgen, train
 from tests.command import call
 from tests.launch.test_command_lines import TINY
@@ -55,7 +55,7 @@ def test_the_flops_of_a_step_are_those_of_its_matrix_products(small):
     weights = inputs * hidden + hidden * outputs
     assert cost.parameters(small) == weights + hidden + outputs
     products = 60 * (6 * weights - 2 * inputs * hidden)
-    found = cost.flops_of_step(small, loop.check(small))
+    found = cost.flops_of_step(small, contracts.check(small))
     assert products < found < 1.25 * products + 30 * weights
 
 
@@ -81,5 +81,5 @@ def test_a_dry_run_of_a_sweep_adds_up_its_programs(small, monkeypatch):
     lines = sweep_cost.describe(swept)
     assert lines[0] == "swept: 8 trials, 16 steps in all, 4 programs"
     ones = [changed(small, {"model.width": width}) for width in (4, 8)]
-    flops = sum(cost.flops_of_step(one, loop.check(one)) for one in ones)
+    flops = sum(cost.flops_of_step(one, contracts.check(one)) for one in ones)
     assert float(lines[2].split()[1]) == pytest.approx(8 * flops, rel=0.01)

@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.models import model
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.tasks.task import Example
 from tests.models.oracles import KEY, decode, exact, of_image, variables
@@ -20,7 +19,7 @@ def test_training_is_that_of_the_definition():
     settings, shapes = ConvBatchNorm(width=6), of_image(3, 8, "gemm")
     module = settings.make(shapes)
     own, batch = variables(module, shapes), Example(CODES, None)
-    train = jax.jit(lambda own: model.train_apply(module, own, batch, COUNTS, KEY))
+    train = jax.jit(lambda own: settings.train_apply(module, own, batch, COUNTS, KEY))
     images, kept = train(own)
     moments = {}
     expected, _ = decode(settings, own, CODES, shapes, counts=COUNTS, moments=moments)
@@ -50,7 +49,8 @@ def test_training_is_that_of_the_definition():
 def test_parameters_and_moments_stay_float32_under_x64():
     with jax.enable_x64(True):
         shapes = of_image(3, 8, "winograd")
-        module, batch = ConvBatchNorm(width=8).make(shapes), Example(CODES, None)
+        settings = ConvBatchNorm(width=8)
+        module, batch = settings.make(shapes), Example(CODES, None)
         own = module.init(KEY, CODES)
-        _, kept = jax.jit(lambda own: model.train_apply(module, own, batch, COUNTS, KEY))(own)
+        _, kept = jax.jit(lambda own: settings.train_apply(module, own, batch, COUNTS, KEY))(own)
     assert {leaf.dtype for leaf in jax.tree.leaves([own, kept])} == {jnp.dtype("float32")}

@@ -1,6 +1,7 @@
 """Flow matching: its path and its sampler in closed form, and what training leaves alone."""
 
 import functools
+from dataclasses import replace
 
 import chex
 import jax
@@ -8,19 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from compgen_jax.models import flow, model
+from compgen_jax.models import flow
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.flow import Denoiser, Flow
 from compgen_jax.tasks.task import Example
 from tests.models.oracles import of_image
 from tests.trees import TWO_PROGRAMS
 
+SETTINGS = Flow(width=3)
 KEY, E, N = jax.random.key(3), 6, 8
 CODES = np.random.default_rng(1).normal(size=(4, E)).astype("f4")
 
 
 def build(**settings):
-    return Flow(width=3, **settings).make(of_image(E, N))
+    return replace(SETTINGS, **settings).make(of_image(E, N))
 
 
 def test_training_mixes_noise_and_target_at_times_from_0_to_1(monkeypatch):
@@ -42,7 +44,7 @@ def test_training_mixes_noise_and_target_at_times_from_0_to_1(monkeypatch):
     drawn.clear()
     targets = np.full((count, N, N), c, "f4")
     codes = np.zeros((count, E), "f4")
-    train = functools.partial(model.train_apply, module, own, Example(codes, targets))
+    train = functools.partial(SETTINGS.train_apply, module, own, Example(codes, targets))
     said, kept = train(np.ones(count, bool), KEY)
     noisy, time = map(np.asarray, drawn[0])
     np.testing.assert_allclose(said, noisy, atol=1e-6)
@@ -57,7 +59,7 @@ def test_training_mixes_noise_and_target_at_times_from_0_to_1(monkeypatch):
     assert not np.allclose(again, said)
     # nor does training depend on the steps of a sample
     drawn.clear()
-    model.train_apply(build(steps=7), own, Example(codes, targets), np.ones(count, bool), KEY)
+    SETTINGS.train_apply(build(steps=7), own, Example(codes, targets), np.ones(count, bool), KEY)
     np.testing.assert_array_equal(drawn[0][0], noisy)
 
 

@@ -106,7 +106,7 @@ def test_output_layers_and_gradients_are_those_of_the_definition(settings, shape
 @of_families
 def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settings, shapes):
     module, batch = settings.make(shapes), draw_inputs(shapes, 4)
-    compiled = jax.jit(lambda params, inputs: model.apply(module, params, inputs))
+    compiled = jax.jit(lambda params, inputs: settings.apply(module, params, inputs))
     apply = lambda *given: jax.device_get(compiled(*given))
     params = [variables(module, shapes, seed) for seed in (0, 1)]
     batched = [apply(each, batch) for each in params]
@@ -118,7 +118,7 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
     stack = lambda *leaves: np.stack(leaves)
     chex.assert_trees_all_close(batched[0], jax.tree.map(stack, *single), atol=2e-5)
     together = jax.vmap(compiled, (0, None))
-    if getattr(module, "batched", False):  # leading axes are carried through
+    if settings.batched:  # leading axes are carried through
         batch = jax.tree.map(lambda leaf: leaf.reshape(2, 2, *leaf.shape[1:]), batch)
         together = jax.vmap(module.apply, (0, None))
     found = jax.tree.map(

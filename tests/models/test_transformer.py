@@ -1,13 +1,14 @@
 """The transformer of pixels against a float64 loop and PyTorch's own encoder layer."""
 
 import functools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.models import model, transformer
+from compgen_jax.models import transformer
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.task import Example
 from tests.models.oracles import KEY, of_image, variables
@@ -17,8 +18,11 @@ CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float
 COUNTS = np.ones(BATCH, bool)
 
 
+SETTINGS = Transformer(2, WIDTH, HEADS, HIDDEN)
+
+
 def build(dropout=0.3):
-    return Transformer(2, WIDTH, HEADS, HIDDEN, dropout=dropout).make(of_image(E, N))
+    return replace(SETTINGS, dropout=dropout).make(of_image(E, N))
 
 
 PARAMS = variables(build(), of_image(E, N), seed=2)
@@ -28,8 +32,10 @@ PARAMS = variables(build(), of_image(E, N), seed=2)
 def compiled(dropout=0.3):
     """(evaluation, training) of a batch."""
     module = build(dropout)
-    train = lambda v, codes, key: model.train_apply(module, v, Example(codes, None), COUNTS, key)[0]
-    return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
+    train = lambda v, codes, key: SETTINGS.train_apply(
+        module, v, Example(codes, None), COUNTS, key
+    )[0]
+    return jax.jit(functools.partial(SETTINGS.apply, module)), jax.jit(train)
 
 
 def test_initial_weights_are_torchs():
@@ -69,10 +75,10 @@ def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
     monkeypatch.setattr(
         transformer, "attention", lambda q, k, v, key, rate: (keys.append(key), v)[1]
     )
-    model.apply(build(), PARAMS, CODES)
+    SETTINGS.apply(build(), PARAMS, CODES)
     assert not any(key is not None for key in keys)  # nothing is dropped in evaluation
     keys.clear()
-    model.train_apply(build(), PARAMS, Example(CODES, None), COUNTS, KEY)
+    SETTINGS.train_apply(build(), PARAMS, Example(CODES, None), COUNTS, KEY)
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
 
 

@@ -6,7 +6,7 @@ from compgen_jax.catalog import FORCED_RENDERING, PAPERS
 from compgen_jax.config import changed, identity
 from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.variations import SCALES, Group, Preset, times, to, training_time
-from compgen_jax.training import loop
+from compgen_jax.training import contracts
 
 
 def test_a_preset_is_its_base_changed_at_every_scale_and_at_one(tiny):
@@ -45,7 +45,7 @@ def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(pape
     kinds = {(one.task.name, one.model.name): one for one in (*varied.values(), *runs.values())}
     for config in kinds.values():
         if not config.is_sweep:
-            loop.check(config)
+            contracts.check(config)
 
 
 def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):

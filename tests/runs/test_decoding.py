@@ -10,7 +10,7 @@ from compgen_jax.runs import experiment, measure, recording
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from compgen_jax.training import loop, task_group
+from compgen_jax.training import loop
 
 TESTS, M = 32, 4
 TINY = Config(
@@ -50,7 +50,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     layers, last = recording.Points(loaded).record(params, key, 7, set())
     given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
-    module = TINY.model.make(task_group.shapes_of(task))
+    module = TINY.model.make(loop.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))
     for index in (0, 9, TESTS + 5):
         for name, layer in one(index)[1].items():

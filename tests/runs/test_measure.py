@@ -21,7 +21,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import task_group
+from compgen_jax.training import loop
 
 N = 8
 DIGITS = Config(
@@ -176,7 +176,7 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, ti
     task = run.task
     points = tasks.points(task)
     points = points[~np.asarray(task.held_out(points))]
-    module = run.config.model.make(task_group.shapes_of(task))
+    module = run.config.model.make(loop.shapes_of(task))
     params = jax.tree.map(lambda leaf: leaf[1], run.params)
     real = np.array([factor.real for factor in task.factors])
 

@@ -16,7 +16,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import groups, plan, sweep, table
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import batch, loop
+from compgen_jax.training import loop, program
 
 
 def axes(grids=(8, 12), copies=(0, 1), regions=("corner",), **others):
@@ -303,7 +303,7 @@ def test_processes_agree_on_batches_that_train_and_are_scored_within_their_memor
     """This one could train three trials at once and score two; the other has room for one."""
     config = changed(one_curve(small), {"training.seeds": (0, 1, 2)})
     fit = Mock(side_effect=[3, 2] * 2)
-    monkeypatch.setattr(batch, "trials_that_fit", fit)
+    monkeypatch.setattr(program, "trials_that_fit", fit)
     monkeypatch.setattr(groups.trials, "trials_side_by_side", lambda count, *_: count)
     monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
     assert grids_and_size(config) == ([8], 2)
@@ -314,7 +314,7 @@ def test_processes_agree_on_batches_that_train_and_are_scored_within_their_memor
 
 def test_a_batch_that_memory_does_not_hold_says_what_to_lower(small, monkeypatch):
     exhausted = Mock(side_effect=jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory"))
-    monkeypatch.setattr(batch.BatchProgram, "init", exhausted)
+    monkeypatch.setattr(program.Program, "init", exhausted)
     many = {"training.seeds": tuple(range(16)), "execution.trials_per_device": 8}
     config = one_curve(small, **many)
     trials = plan.first_trials(config)

@@ -1,11 +1,12 @@
 """What a user's own task and model give is checked before anything is compiled, in one line."""
 
+import jax
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.runs import experiment, user_code
 from compgen_jax.sweeps import sweep
-from compgen_jax.training import contracts, loop
+from compgen_jax.training import contracts
 from tests.command import refused
 from tests.conftest import OWN_TASK
 
@@ -94,28 +95,17 @@ def test_a_mistake_in_a_users_file_is_one_line(write, tmp_path, case):
     old, new, message = CASES[case]
     config = write(old, new)
     with refused(message, "mine_0.py", kind=ConfigError):
-        user_code.check(tmp_path / "run", config, loop.check(config))
+        user_code.check(tmp_path / "run", config, contracts.check(config))
 
 
-def test_nothing_is_compiled_or_written_before_the_check(write, tmp_path):
-    assert loop.check(write()).examples == 38
+def test_nothing_is_compiled_or_written_before_the_check(write, tmp_path, monkeypatch):
+    assert contracts.check(write()).examples == 38
     config = write("Net(shapes.output.size)", "Net(13)")
+    compiled = []
+    monkeypatch.setattr(jax.stages.Lowered, "compile", compiled.append)
     swept = changed(config, {"sweep.axes": (("model.width", (4, 8)),)})
-    with contracts.compiled() as names:
-        with pytest.raises(ConfigError, match="its output is"):
-            experiment.train(config, tmp_path / "run", progress=False)
-        with pytest.raises(ConfigError, match="config.sweep: model.width=4: .* its output is"):
-            sweep.run(swept, tmp_path / "sweep", progress=False)
-    assert not names and not {"run", "sweep"} & {path.name for path in tmp_path.iterdir()}
-
-
-@pytest.mark.parametrize(("new", "count"), [("", 0), ("        held_out = jax.jit(held_out)\n", 1)])
-def test_what_a_task_compiles_for_every_value_of_a_traced_field_is_said_once(
-    write, capsys, new, count
-):
-    jitted = write("\n        def example", f"{new}\n        def example")
-    config = changed(jitted, {"sweep.axes": (("task.gain", (0.1, 0.2, 0.3)),)})
-    sweep.check(config, sweep.plan.first_trials(config))
-    errors = capsys.readouterr().err
-    warning = "Turned: held_out compiled anew for each value of a traced field"
-    assert errors.count(warning) == errors.count("\n") == count
+    with pytest.raises(ConfigError, match="its output is"):
+        experiment.train(config, tmp_path / "run", progress=False)
+    with pytest.raises(ConfigError, match="config.sweep: model.width=4: .* its output is"):
+        sweep.run(swept, tmp_path / "sweep", progress=False)
+    assert not compiled and not {"run", "sweep"} & {path.name for path in tmp_path.iterdir()}

@@ -7,8 +7,7 @@ import pytest
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
-from compgen_jax.training.task_group import shapes_of
+from compgen_jax.training import contracts, loop
 from tests.command import refused
 from tests.training.steps import functions, gradient_of, trial_of
 from tests.trees import TWO_PROGRAMS, share_apart
@@ -52,7 +51,7 @@ def test_a_models_own_penalty_is_added_to_the_loss_that_is_differentiated(tiny):
 
 def test_predictions_and_scores_are_those_of_the_task(tiny):
     task, trainer, key = tiny.task.make(), functions(tiny), jax.random.key(2)
-    module = tiny.model.make(shapes_of(task))
+    module = tiny.model.make(loop.shapes_of(task))
     params = trainer.init(key).params
     points = np.float32([[1, 6], [3.5, 2.25], [np.nan, 2]])
     predictions, truths, again = jax.device_get(trainer.predict(key, params, points))
@@ -139,7 +138,7 @@ def test_steps_of_epochs_and_of_streams(tiny):
     lengths = (loop.steps_per_epoch, loop.total_steps, loop.evaluation_interval)
     of_steps = changed(tiny, {"training.steps": 7})
     for config, expected in ((tiny, (2, 12, 4)), (of_steps, (2, 7, 2)), (STREAM, (0, 12, 5))):
-        task = loop.check(config)
+        task = contracts.check(config)
         assert tuple(length(config, task) for length in lengths) == expected
 
 
@@ -155,4 +154,4 @@ def test_evaluations_are_closer_over_the_last_tenth(tiny):
 def test_an_impossible_training_is_refused():
     for values in ({"training.steps": 0}, {"training.schedule": "plateau"}):
         with refused("drawn afresh", kind=ConfigError):
-            loop.check(changed(STREAM, values))
+            contracts.check(changed(STREAM, values))

@@ -13,7 +13,6 @@ from compgen_jax.models.conv import Conv
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding
-from compgen_jax.training.task_group import shapes_of
 from tests.models.oracles import of_image
 from tests.trees import share_apart
 
@@ -75,7 +74,9 @@ def test_a_padded_decoder_draws_what_the_small_one_draws(lowering, told):
 def program(config, grids):
     """run(trial, n_steps) -> state, losses, and the scores on its training set."""
     members = tuple(at(config, grid).task.make() for grid in grids)
-    trainer = loop.make_trainer(at(config, max(grids)), "winograd", members=members)
+    trainer = loop.make_trainer(
+        at(config, max(grids)), "winograd", network=padding.network_of(members)
+    )
 
     def run(trial, n_steps):
         state, losses = trainer.advance(trial, trainer.init(trial.key, trial.task_index), n_steps)
@@ -96,7 +97,7 @@ def trial_of(config, grid, grids):
 
 def padded_like(config, params):
     small, large = (at(config, side).task.make() for side in GRIDS)
-    module = config.model.make(shapes_of(large))
+    module = config.model.make(loop.shapes_of(large))
     like = jax.eval_shape(module.init, jax.random.key(0), tasks.shapes(large)[0])
     return config.model.pad_params(params, like, small.parts, large.parts)
 

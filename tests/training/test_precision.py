@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, changed, identity
-from compgen_jax.training import loop
+from compgen_jax.training import loop, padding
 from tests.training.steps import gradient_of, trained, trial_of
 
 # Kernels and activations of 8 bits are rounded by up to 0.4%. Measured here: at most 1.4%, 6% of a
@@ -19,9 +19,9 @@ def in_bfloat16(config: Config) -> Config:
     return changed(config, {"training.precision": "bfloat16"})
 
 
-def program_of(config, members=()) -> str:
+def program_of(config, network=loop.Network) -> str:
     """The program of a training chunk, as text."""
-    trainer, trial = loop.make_trainer(config, members=members), trial_of(config)
+    trainer, trial = loop.make_trainer(config, network=network), trial_of(config)
     state = jax.eval_shape(trainer.init, trial.key, trial.task_index)
     return str(jax.make_jaxpr(trainer.advance)(trial, state, 1))
 
@@ -54,4 +54,4 @@ def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
     assert identity(tiny)["config.training.precision"] == "bfloat16"
     config = changed(tiny, {"task.grid": 12, "task.support.region": "none"})
     members = tuple(changed(config, {"task.grid": grid}).task.make() for grid in (8, 12))
-    assert "bf16" in program_of(config, members)
+    assert "bf16" in program_of(config, padding.network_of(members))

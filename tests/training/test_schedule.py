@@ -1,6 +1,7 @@
 """The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import chex
 import jax
@@ -15,7 +16,6 @@ from compgen_jax.models.task_conditioned import TaskConditionedMLP, TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
-from compgen_jax.training.task_group import shapes_of
 from tests.training.steps import functions, trained
 
 STEPS = 7
@@ -68,7 +68,7 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
 
     @jax.jit
     def update(gradient, state, params, step):
-        share = loop.rate_share(schedule, step, STEPS)
+        share = 0.5 * (1 + jnp.cos(jnp.pi * step / STEPS)) if schedule == "cosine" else 1.0
         updater = loop.optimizer(hyper, TrainingConfig(decay=decay), share=share)
         return updater.update(gradient, state, params)
 
@@ -86,8 +86,6 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
 class DroppedMLP(TaskConditionedMLP):
     """Drops a share of its outputs in training."""
 
-    training_mode = True
-
     @nn.compact
     def __call__(self, given, counts=None):
         answers, activations = super().__call__(given)
@@ -96,6 +94,8 @@ class DroppedMLP(TaskConditionedMLP):
 
 @dataclass(frozen=True)
 class Dropped(TaskMLP):
+    training_mode: ClassVar[bool] = True
+
     def make(self, shapes):
         return DroppedMLP(shapes.output.shape[-1], self.width, self.depth)
 
@@ -112,7 +112,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, m
     config = replace(TINY, training=training, model=model)
     state, losses = trained(config, seed=2)
     task = config.task.make()
-    module = config.model.make(shapes_of(task))
+    module = config.model.make(loop.shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad

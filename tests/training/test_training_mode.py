@@ -3,6 +3,7 @@ plateau; and that all of it is resumed, masked and mapped over trials as the res
 
 import functools
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import chex
 import jax
@@ -20,7 +21,6 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
-from compgen_jax.training.task_group import TaskGroup, shapes_of
 from tests.interrupts import interrupted_after_a_save
 from tests.training.steps import functions, trained, trial_of
 
@@ -33,6 +33,8 @@ class Normed(Model):
     """A dense layer, normalised by its batch, with dropout, and a linear one."""
 
     dropout: float = 0.0
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
 
     def make(self, shapes: Shapes):
         return NormedMLP(shapes.output.shape, self.dropout)
@@ -41,9 +43,6 @@ class Normed(Model):
 class NormedMLP(nn.Module):
     shape: tuple
     dropout: float
-
-    batched = True
-    training_mode = True
 
     @nn.compact
     def __call__(self, code, counts=None):
@@ -100,9 +99,9 @@ def test_running_statistics_are_those_of_the_examples_that_count_and_no_paramete
 
 def test_evaluation_uses_running_statistics_and_no_dropout():
     settings = config(model=Normed(dropout=0.2))
-    params, group = trained(settings)[0].params, TaskGroup(settings, (TASK.make(),))
-    code = codes_of(group.largest, POINTS)
-    images = jax.jit(group.decode)(params, code, 0)
+    params, network = trained(settings)[0].params, loop.Network(settings)
+    code = codes_of(network.task, POINTS)
+    images = jax.jit(network.decode)(params, code)
     norm, weights = jax.device_get((params["batch_stats"]["norm"], params["params"]))
     hidden = code @ weights["Dense_0"]["kernel"]
     hidden = (hidden - norm["mean"]) / np.sqrt(norm["var"] + 1e-5)
@@ -122,7 +121,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     assert experiment.train(settings, tmp_path / "run", progress=False) == whole
     run = Run.load(tmp_path / "run")
     chex.assert_trees_all_equal(run.params, Run.load(tmp_path / "whole").params)
-    module = settings.model.make(shapes_of(run.task))
+    module = settings.model.make(loop.shapes_of(run.task))
     of_second = jax.tree.map(lambda leaf: np.asarray(leaf)[1], run.params)
     images, _ = jax.jit(module.apply)(of_second, codes_of(run.task, POINTS))
     np.testing.assert_allclose(run.predict(POINTS)[1], 1 - np.asarray(images), atol=1e-5)

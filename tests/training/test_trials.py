@@ -1,4 +1,5 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import chex
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.training import trials as over
-from compgen_jax.training.trials import OverSplitTrials, join, side_by_side, split
+from compgen_jax.training.trials import MappedTrials, join, split
 
 
 def scaled_sum(shared, trial):
@@ -51,11 +52,11 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
     other shapes are compiled when they come. Split trials go from one call to the next."""
     chex.clear_trace_counter()
     devices = jax.devices()[:n_devices]
-    prepared = OverSplitTrials(chex.assert_max_traces(lambda n, x: x + n * x, n=2), 0, devices)
+    prepared = MappedTrials(chex.assert_max_traces(lambda n, x: x + n * x, n=2), 0, devices)
     trials = jnp.arange(5.0)
     shares = split(trials, devices)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), shares)
-    side_by_side([lambda: prepared.lower(np.float32(1), shapes)])
+    prepared.compile(ThreadPoolExecutor(1), np.float32(1), shapes)
     for _ in range(2):
         moved = prepared(np.float32(3), prepared(np.float32(1), shares))
         np.testing.assert_array_equal(join(moved, 5, devices), 8 * trials)
@@ -68,7 +69,7 @@ def test_a_leaf_without_entries_is_split_as_the_others():
 
 
 def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
-    prepared = OverSplitTrials(scaled_sum, 0, jax.devices()[:1])
+    prepared = MappedTrials(scaled_sum, 0, jax.devices()[:1])
     trials, go = (jnp.ones((2, 3)), jnp.ones(2)), threading.Event()
 
     def failing(*_, **__):
@@ -76,7 +77,7 @@ def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED")
 
     monkeypatch.setattr(jax.stages.Lowered, "compile", failing)
-    side_by_side([lambda: prepared.lower(np.int32(4), trials)])  # and this thread goes on
+    prepared.compile(ThreadPoolExecutor(1), np.int32(4), trials)  # and this thread goes on
     go.set()
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
         prepared(np.int32(4), trials)
