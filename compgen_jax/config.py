@@ -8,8 +8,9 @@ import dataclasses
 import hashlib
 import json
 import math
-import operator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import attrgetter, getitem
 from pathlib import Path
 
 from compgen_jax import settings
@@ -17,6 +18,8 @@ from compgen_jax.settings import ConfigError as ConfigError  # exported
 from compgen_jax.settings import Family, choice, family, flat, number, require, to_dict
 
 ROOT = "config"
+UNIDENTIFIED = (f"{ROOT}.execution.", f"{ROOT}.training.keep")  # they decide no number
+ABSENT = object()  # the value of a field that a family lacks, where None may be a value
 
 
 @dataclass(frozen=True)
@@ -153,15 +156,12 @@ def changed(config: Config, values: dict) -> Config:
     for group in settings.FAMILIES:
         if f"{group}.name" in values:
             tree[group] = as_family(config, group, values[f"{group}.name"])
-    known = flat(tree, ROOT)
+    known = list(flat(tree, ROOT))
     for path, value in values.items():
         if f"{ROOT}.{path}" not in known:
-            raise settings.unknown_field(f"{ROOT}.{path}", list(known))
+            raise settings.unknown_field(f"{ROOT}.{path}", known)
         *groups, name = path.split(".")
-        node = tree
-        for group in groups:
-            node = node[group]
-        node[name] = value
+        reduce(getitem, groups, tree)[name] = value
     return from_dict(tree)
 
 
@@ -169,20 +169,19 @@ def as_family(config: Config, group: str, name: str) -> dict:
     """The settings of another family, as plain values: its defaults, but the config's own values
     for fields that both families have, of the same type."""
     kind, current = family(group, name), getattr(config, group)
-    wanted, given = settings.types(kind), settings.types(type(current))
-    shared = {item for item in wanted if wanted[item] == given.get(item)}
-    values = settings.to_dict(current)
-    return settings.to_dict(kind()) | {item: values[item] for item in shared & set(values)}
+    shared = settings.types(kind).items() & settings.types(type(current)).items()
+    values = to_dict(current)
+    return to_dict(kind()) | {field: values[field] for field, _ in shared if field in values}
 
 
 def field_value(config: Config, path: str):
     """The value of a field named as in 'task.support.low'."""
-    return operator.attrgetter(path)(config)
+    return attrgetter(path)(config)
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, but for execution and
-    `training.keep`, which decide no number.
+    """Dotted name and value of every field that is not at its default, but for those that decide no
+    number (`UNIDENTIFIED`).
 
     A field added later, at its default, does not change the identity of an earlier run; so a
     released default never changes. A user's own family is known by its file's name, wherever that
@@ -190,30 +189,26 @@ def identity(config: Config) -> dict:
     """
     defaults, values = to_dict(Config()), to_dict(config)
     for group in settings.FAMILIES:
-        own = getattr(config, group)
-        defaults[group] = settings.to_dict(type(own)()) | {"name": defaults[group]["name"]}
-        values[group]["name"] = Path(own.name).name
-    defaults, values = flat(defaults, ROOT), flat(values, ROOT)
+        current = getattr(config, group)
+        defaults[group] = to_dict(type(current)()) | {"name": defaults[group]["name"]}
+        values[group]["name"] = Path(current.name).name
+    defaults = flat(defaults, ROOT)
     return {
         name: value
-        for name, value in values.items()
-        if value != defaults[name]
-        and not name.startswith((f"{ROOT}.execution.", f"{ROOT}.training.keep"))
+        for name, value in flat(values, ROOT).items()
+        if value != defaults[name] and not name.startswith(UNIDENTIFIED)
     }
 
 
-ABSENT = object()  # the value of a field that a family lacks, where None may be a value
-
-
 def differences(a: Config, b: Config) -> dict:
-    """{field: (its value in `a`, in `b`)} where these differ, but for the name, execution and
-    `training.keep`; `ABSENT` in a family that lacks the field."""
-    of_a, of_b = (flat(to_dict(config), "") for config in (a, b))
+    """{field: (its value in `a`, in `b`)} where these differ, but for the name and what decides no
+    number; `ABSENT` in a family that lacks the field."""
+    of_a, of_b = flat(to_dict(a), ROOT), flat(to_dict(b), ROOT)
+    pairs = {name: (of_a.get(name, ABSENT), of_b.get(name, ABSENT)) for name in of_a | of_b}
     return {
-        name[1:]: (of_a.get(name, ABSENT), of_b.get(name, ABSENT))
-        for name in of_a | of_b
-        if of_a.get(name, ABSENT) != of_b.get(name, ABSENT)
-        and not name.startswith((".execution.", ".name", ".training.keep"))
+        name.removeprefix(f"{ROOT}."): pair
+        for name, pair in pairs.items()
+        if pair[0] != pair[1] and not name.startswith((*UNIDENTIFIED, f"{ROOT}.name"))
     }
 
 
@@ -237,8 +232,8 @@ def _check_sweep(config: Config):
     require(_are_pairs(axes), "sweep.axes", axes, hint)
     for name, values in axes:
         _check_varies("axes", name)
-        once = 0 < len(values) == len(set(values))
-        require(once, "sweep.axes", axes, f"{name!r} needs values, each of them once")
+        distinct = 0 < len(values) == len(set(values))
+        require(distinct, "sweep.axes", axes, f"{name!r} needs values, each of them once")
         for value in values:
             changed(single, {name: value})
     names = [name for name, _ in axes]
@@ -247,20 +242,18 @@ def _check_sweep(config: Config):
         return
     _check_varies("search.field", search.field)
     require(search.field not in names, "sweep.search.field", search.field, "is an axis too")
-    known = list(flat(to_dict(config), ROOT))
+    known = flat(to_dict(config), ROOT)
     if f"{ROOT}.{search.field}" not in known:
-        raise settings.unknown_field(f"{ROOT}.{search.field}", known)
-    is_number = type(field_value(config, search.field)) in (int, float)
+        raise settings.unknown_field(f"{ROOT}.{search.field}", list(known))
+    is_number = type(known[f"{ROOT}.{search.field}"]) in (int, float)
     require(is_number, "sweep.search.field", search.field, "is not a number")
     require(search.scores, "sweep.search.scores", (), "name one or more of the task's scores")
     hint = "must be pairs of a unit's name and its multiples, as in (('cell', (0.25, 0.5)),)"
     require(_are_pairs(search.per), "sweep.search.per", search.per, hint)
-    numbers = [*search.start, *(each for _, multiples in search.per for each in multiples)]
-    positive = numbers and all(
-        type(each) in (int, float) and math.isfinite(each) and each > 0 for each in numbers
-    )
+    numbers = [*search.start, *(multiple for _, multiples in search.per for multiple in multiples)]
+    positive = [type(x) in (int, float) and math.isfinite(x) and x > 0 for x in numbers]
     hint = "start and per need positive numbers to begin with"
-    require(positive, "sweep.search.start", search.start, hint)
+    require(positive and all(positive), "sweep.search.start", search.start, hint)
 
 
 def _are_pairs(values: tuple) -> bool:
@@ -268,6 +261,6 @@ def _are_pairs(values: tuple) -> bool:
 
 
 def _check_varies(where: str, name):
-    apart = ("sweep.", "execution.", "training.keep", "name")
-    varies = type(name) is str and name != "training.seeds" and not name.startswith(apart)
+    fixed = ("sweep.", "execution.", "training.keep", "training.seeds", "name")
+    varies = type(name) is str and not name.startswith(fixed)
     require(varies, f"sweep.{where}", name, "trials cannot differ in it")

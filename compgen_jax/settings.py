@@ -1,9 +1,8 @@
 """Typed settings: frozen dataclasses that are checked before anything compiles.
 
 A *family* of tasks or of models is a dataclass of settings with a method `make`. The library's
-families have short names (`FAMILIES`). A user's family lies in a file of theirs and is named
-FILE:CLASS, so that a run's directory can find it again. Every error is one line that names the
-field, the value it got and what is allowed.
+families have short names (`FAMILIES`); a user's family is named FILE.py:CLASS. Every error is one
+line that names the field, the value it got and what is allowed.
 """
 
 import contextlib
@@ -49,8 +48,9 @@ FAMILIES = {
 }
 
 
+# fields that a release took away, with the only value that a run may have of them
+FORMER = {"initial_weights": "torch"}
 LOADED = set()  # paths of the user's files
-VALUES = bool, int, float, str, tuple  # types of fields, beside dataclasses of these
 
 
 class ConfigError(ValueError):
@@ -69,8 +69,7 @@ def demand(ok, message: str):
 
 def require(ok, field: str, value, hint: str):
     """Raises the ConfigError 'config.FIELD=VALUE: HINT' unless `ok`."""
-    if not ok:
-        raise ConfigError(f"config.{field}={value!r}: {hint}")
+    demand(ok, f"config.{field}={value!r}: {hint}")
 
 
 def choice(default, *options, **metadata):
@@ -81,7 +80,7 @@ def choice(default, *options, **metadata):
 
 def number(default, low=-math.inf, high=math.inf, above=-math.inf, **metadata):
     """A number in [low, high], and strictly greater than `above`; `traced` as in `choice`."""
-    bounds = {"low": low, "high": high, "above": above}
+    bounds = {"at least": low, "at most": high, "greater than": above}
     return field(default=default, metadata={"bounds": bounds} | metadata)
 
 
@@ -112,35 +111,36 @@ class Family:
 
 def family(group: str, name: str) -> type:
     """The settings class that `config.GROUP.name` names. Raises ConfigError."""
-    places, path, attribute = FAMILIES[group], "", ""
-    if isinstance(name, str):
-        if name in places:
-            module, _, attribute = places[name].partition(":")
-            return getattr(importlib.import_module(module), attribute)
-        path, _, attribute = name.rpartition(":")
-    hint = f"must be one of {', '.join(places)}, or FILE.py:CLASS of your own"
+    modules, text = FAMILIES[group], str(name)
+    if text in modules:
+        module, _, attribute = modules[text].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    path, _, attribute = text.rpartition(":")
+    hint = f"must be one of {', '.join(modules)}, or FILE.py:CLASS of your own"
     require(path.endswith(".py"), f"{group}.name", name, hint)
-    moved = Path(path).name  # along with its run, into the current directory
-    module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
+    beside = Path(path).name  # it moved along with its run, into the current directory
+    module = load_file(beside if not Path(path).is_file() and Path(beside).is_file() else path)
     kind = getattr(module, attribute, None)
     is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
     hint = f"{path} has no dataclass {attribute} with a method make"
     require(is_family, f"{group}.name", name, hint)
     for item in fields(kind):
-        wanted = types(kind)[item.name]
+        of = types(kind)[item.name]
         has_default = item.default is not MISSING or item.default_factory is not MISSING
+        usable = of in (bool, int, float, str, tuple) or is_dataclass(of)
         hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
-        usable = has_default and (wanted in VALUES or is_dataclass(wanted))
-        require(usable, f"{group}.name", name, hint)
+        require(has_default and usable, f"{group}.name", name, hint)
     return kind
 
 
 @functools.cache
 def family_name(kind: type) -> str:
     """The inverse of `family`."""
-    names = {place: name for places in FAMILIES.values() for name, place in places.items()}
-    own = f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
-    return names.get(f"{kind.__module__}:{kind.__qualname__}", own)
+    for names in FAMILIES.values():
+        for name, location in names.items():
+            if location == f"{kind.__module__}:{kind.__qualname__}":
+                return name
+    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
 def is_own(settings: Family) -> bool:
@@ -150,20 +150,21 @@ def is_own(settings: Family) -> bool:
 
 def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
-    given, path = path, Path(path).resolve()
-    if not path.is_file():
-        raise FileMissing(f"there is no file {given}")
+    resolved = Path(path).resolve()
+    if not resolved.is_file():
+        raise FileMissing(f"there is no file {path}")
+    path, stem = str(resolved), resolved.stem
     for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
+        if getattr(module, "__file__", None) == path and module.__name__ != "__main__":
             return module
-    demand(path.suffix == ".py", f"{path}: is not a Python file: its name does not end in .py")
-    hint = f"Python has a module {path.stem} of its own, which imports of this file would find"
-    demand(path.stem not in sys.stdlib_module_names, f"{path}: {hint}: rename it")
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    demand(path.endswith(".py"), f"{path}: is not a Python file: its name does not end in .py")
+    hint = f"Python has a module {stem} of its own, which imports of this file would find"
+    demand(stem not in sys.stdlib_module_names, f"{path}: {hint}: rename it")
+    name = f"{stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    LOADED.add(str(path))
-    sys.path.append(str(path.parent))  # for what it imports from beside it
+    LOADED.add(path)
+    sys.path.append(str(resolved.parent))  # for what it imports from beside it
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # the user's code may raise anything, and call exit()
@@ -181,7 +182,7 @@ def in_own_files(*families: Family):
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        paths = [each.name.rpartition(":")[0] for each in families if is_own(each)]
+        paths = [settings.name.rpartition(":")[0] for settings in families if is_own(settings)]
         if not paths:
             raise
         raise from_own_file(error) or in_user_code(error, paths[0]) from error
@@ -194,21 +195,21 @@ def from_own_file(error: Exception) -> ConfigError | None:
     return in_user_code(error, paths[-1]) if paths else None
 
 
-def in_user_code(error: Exception, path) -> ConfigError:
+def in_user_code(error: Exception, path: str) -> ConfigError:
     """An error that a user's file raised, as one line with file and line."""
     if isinstance(error, ConfigError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-    if isinstance(error, SyntaxError) and error.filename == str(path):
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    if isinstance(error, SyntaxError) and error.filename == path:
         lines = [error.lineno]
-    at = f", line {lines[-1]}" if lines else ""
+    line = f", line {lines[-1]}" if lines else ""
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, ImportError) and error.path:
         beside = Path(path).parent / f"{error.name}.py"
         if beside.is_file() and beside != Path(error.path):
             text += f"; {beside.name} beside it is hidden by that module: rename it"
-    return ConfigError(f"{path}{at}: {type(error).__name__}: {text}")
+    return ConfigError(f"{path}{line}: {type(error).__name__}: {text}")
 
 
 # --- values ----------------------------------------------------------------------------------
@@ -234,38 +235,35 @@ def to_dict(node) -> dict:
 
 
 def build(kind: type, values, path: str):
-    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default. A field
-    that a release took away (`kind.removed`: its default by name) may still have that default.
-    Raises ConfigError for an unknown field and for every bad value."""
+    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default; a field
+    of `FORMER` may still have its value. Raises ConfigError for an unknown field; `check_fields`
+    checks the values."""
     names = [item.name for item in fields(kind)]
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}={values!r}: must be a group of fields: {', '.join(names)}")
+    hint = f"must be a group of fields: {', '.join(names)}"
+    demand(isinstance(values, dict), f"{path}={values!r}: {hint}")
     arguments = {}
     for name, value in values.items():
-        is_removed = (name, value) in getattr(kind, "removed", {}).items()
-        if is_removed or (name == "name" and issubclass(kind, Family)):
-            continue
         if name not in names:
-            raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
-        wanted = types(kind)[name]
-        if isinstance(wanted, type) and issubclass(wanted, Family):
-            kind_of_value = family(name, value.get("name") if isinstance(value, dict) else value)
-            value = build(kind_of_value, value, f"{path}.{name}")
-        elif is_dataclass(wanted):
-            value = build(wanted, value, f"{path}.{name}")
-        elif wanted is tuple:
+            is_name = name == "name" and issubclass(kind, Family)
+            if not is_name and FORMER.get(name, MISSING) != value:
+                raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
+            continue
+        of = types(kind)[name]
+        if isinstance(of, type) and issubclass(of, Family):
+            of = family(name, value.get("name") if isinstance(value, dict) else value)
+        if is_dataclass(of):
+            value = build(of, value, f"{path}.{name}")
+        elif of is tuple:
             value = as_tuple(value)  # JSON has no tuples
-        elif wanted is float and type(value) is int:
+        elif of is float and type(value) is int:
             value = float(value)
         arguments[name] = value
-    node = kind(**arguments)
-    check_fields(node, path)
-    return node
+    return kind(**arguments)
 
 
 def as_tuple(value):
     """Nested lists as nested tuples."""
-    return tuple(as_tuple(each) for each in value) if isinstance(value, list | tuple) else value
+    return tuple(map(as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
 def flat(node, path: str) -> dict:
@@ -298,28 +296,20 @@ def unknown_field(name: str, allowed: list[str]) -> ConfigError:
 def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
     for item in fields(node):
-        value, wanted = getattr(node, item.name), types(type(node))[item.name]
-        if hint := _wrong_value(value, wanted, item.metadata):
-            raise ConfigError(f"{path}.{item.name}={value!r}: must be {hint}")
-        if is_dataclass(wanted):
-            check_fields(value, f"{path}.{item.name}")
-
-
-def _wrong_value(value, wanted: type, metadata) -> str:
-    """What a value must be instead, '' where it is right."""
-    if is_dataclass(wanted):
-        return "" if isinstance(value, wanted) else f"a {wanted.__name__}"
-    if type(value) is not wanted and not (wanted is float and type(value) is int):
-        return f"of type {wanted.__name__}"
-    options, bounds = metadata.get("options"), metadata.get("bounds")
-    if options and value not in options:
-        return f"one of {', '.join(options)}"
-    if not bounds or (
-        math.isfinite(value)
-        and bounds["low"] <= value <= bounds["high"]
-        and value > bounds["above"]
-    ):
-        return ""
-    words = {"low": "at least", "high": "at most", "above": "greater than"}
-    finite = {words[b]: limit for b, limit in bounds.items() if math.isfinite(limit)}
-    return " and ".join(f"{word} {limit:g}" for word, limit in finite.items()) or "finite"
+        value, of = getattr(node, item.name), types(type(node))[item.name]
+        name, wrong = f"{path}.{item.name}", ""
+        if is_dataclass(of):
+            demand(isinstance(value, of), f"{name}={value!r}: must be a {of.__name__}")
+            check_fields(value, name)
+            continue
+        options, bounds = item.metadata.get("options"), item.metadata.get("bounds")
+        if type(value) is not of and not (of is float and type(value) is int):
+            wrong = f"of type {of.__name__}"
+        elif options and value not in options:
+            wrong = f"one of {', '.join(map(str, options))}"
+        elif bounds:
+            low, high, above = bounds.values()
+            if not (math.isfinite(value) and low <= value <= high and value > above):
+                limits = [f"{word} {end:g}" for word, end in bounds.items() if math.isfinite(end)]
+                wrong = " and ".join(limits) or "finite"
+        demand(not wrong, f"{name}={value!r}: must be {wrong}")

@@ -45,7 +45,7 @@ def _rows(kind: type, path: str):
         elif options := field.metadata.get("options"):
             yield name, field.default, ", ".join(map(str, options))
         else:
-            words = {"low": "from", "above": "above", "high": "to"}
+            words = {"at least": "from", "greater than": "above", "at most": "to"}
             bounds = field.metadata.get("bounds", {})
             limits = [
                 f"{word} {bounds[bound]:g}"

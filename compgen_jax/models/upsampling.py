@@ -39,8 +39,6 @@ class Upsampling(Model):
     layout's numbers; see `Layout`. Initial weights are as PyTorch's or Flax's defaults
     (`models.initializers`)."""
 
-    removed = {"batch_norm": False}
-
     layout: str = choice("small", *LAYOUTS)
     dense: tuple = ()
     channels: tuple = ()

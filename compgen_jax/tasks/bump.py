@@ -57,8 +57,6 @@ class StripesConfig:
     pixels are 'left_out' of the loss (NaN), so that stripes say nothing of them.
     """
 
-    removed = {"amplitude": 1.0}
-
     copies: int = number(0, low=0, high=1000, traced=True)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
     shuffled_codes: bool = False

@@ -32,8 +32,6 @@ class CodeConfig:
     them, with units of their own; the seventh of these labels is that of a missing factor.
     """
 
-    removed = {"scale": "pixels"}
-
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
     sigma: float = number(1.0, above=0)
     width: float = number(1.0, above=0)

@@ -32,8 +32,6 @@ class MarginalsConfig:
     They are taken `over` ID cells alone or over all.
     """
 
-    removed = {"peak": "as_is"}
-
     kind: str = choice("none", "none", "mean", "union", "slice")
     over: str = choice("seen", "seen", "all")
     share: float = number(0.5, above=0, high=1)

@@ -74,8 +74,6 @@ class Sprites(SceneTask):
     turn are dSprites' values without its 40th, which repeats the first.
     """
 
-    removed = {"objects": 1}
-
     side: int = number(32, low=16, high=64)
     supersample: int = number(4, low=1, high=8)
     shapes: tuple = SHAPES

@@ -38,8 +38,6 @@ class SupportConfig:
     times the share that is not held out.
     """
 
-    removed = {"corner": "top_right", "fresh": "no"}
-
     region: str = choice("donut", *REGIONS)
     low: int = number(6, low=0)
     high: int = number(22, low=0)
