@@ -14,8 +14,7 @@ from pathlib import Path
 from absl import flags
 
 from compgen_jax import cli
-from compgen_jax.metrics import text
-from compgen_jax.metrics.registry import LAYER_METRICS
+from compgen_jax.metrics import registry, text
 from compgen_jax.runs import judge_run, measure
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
@@ -54,9 +53,9 @@ def main():
         demand(name in measured.layers, f"--layers={name}: no such layer; this decoder has {known}")
     columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
     printed = dict(PRINTED)
-    for metric in LAYER_METRICS:
+    for metric in registry.METRICS:
         if metric.function.__module__ in own:
-            printed |= {name: name for name in metric.fixed_names}
+            printed |= dict(zip(metric.names, metric.names, strict=True))
     for row in judge_run.judge_directory(workdir):
         print("\n".join(judge_run.lines(row, f"{row['case']}: {row['statement']}")))
     print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))

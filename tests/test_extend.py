@@ -29,11 +29,11 @@ def desk(tmp_path_factory):
     for name, text in RECIPES.items():
         # in a checkout the figures are beside the package
         (path / name).write_text(text.replace("compgen_jax.figures", "figures"))
-    metrics, figures = list(registry.LAYER_METRICS), dict(make.FIGURES)
+    metrics, figures = list(registry.METRICS), dict(make.FIGURES)
     # what lies outside the package broadcasts as NumPy does
     with jax.numpy_rank_promotion("allow"):
         yield path
-    registry.LAYER_METRICS[:] = metrics
+    registry.METRICS[:] = metrics
     make.FIGURES.clear()
     make.FIGURES.update(figures)
 

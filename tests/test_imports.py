@@ -18,7 +18,7 @@ ALLOWED = {
     "models": LOWEST | {"models"},
     "training": LOWEST | TASKS | MODELS | {"models.convolution", "training"},
     "statistics": LOWEST,
-    "metrics": LOWEST | {"statistics", "tasks.baselines", "metrics"},
+    "metrics": LOWEST | {"statistics", "metrics"},
     "criteria_source": set(),
     "claims": LOWEST | {"criteria_source", "statistics", "metrics"},
     "tables": set(),

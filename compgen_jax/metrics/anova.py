@@ -84,6 +84,16 @@ def kernel_anova(gram_BxB, sizes) -> tuple:
     return constant / total, np.array(main) / total, (total - constant - sum(main)) / total
 
 
+def interaction(gram_BxB, sizes) -> float:
+    """Share of the features' variance over a grid of cells that is in no factor alone; NaN for
+    features that are dead there."""
+    if not np.any(gram_BxB):
+        return np.nan
+    _, main, interactions = kernel_anova(gram_BxB, sizes)
+    varying = main.sum() + interactions
+    return interactions / varying if varying > 1e-12 else np.nan
+
+
 def checked_gram(gram_BxB, sizes):
     """The matrix in float64. ValueError if it is not finite and square over the grid, or is 0."""
     gram_BxB = finite("gram", gram_BxB, 2)

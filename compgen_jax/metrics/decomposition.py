@@ -22,13 +22,9 @@ Use signals: on inverted bumps the constant makes rank 4 of 1 and hides the rest
 
 import numpy as np
 
-from compgen_jax import grids
 from compgen_jax.metrics.anova import checked_gram
-from compgen_jax.metrics.kernels import check_finite
 
 RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1e-7 of rounding
-EPSILON = 0.1  # of the norm of an output's matrix, which an approximate rank may leave out
-STARTS = 8  # of a mixture of products
 
 
 def operator_schmidt(gram_BxB, sizes, factor: int = 0):
@@ -54,13 +50,6 @@ def rank(values_K, tolerance: float = RANK_TOLERANCE) -> int:
     return int(np.sum(values_K > tolerance * values_K[0]))
 
 
-def epsilon_rank(values_K, epsilon: float) -> int:
-    """Fewest singular values whose tail has at most epsilon^2 of the energy (Eq 17)."""
-    energy_K = np.square(values_K)
-    tail_K = np.append(np.cumsum(energy_K[::-1])[::-1], 0)
-    return int(np.argmax(tail_K <= epsilon**2 * tail_K[0]))
-
-
 def entropy(values_K) -> float:
     """Entropy in nats of the squared singular values, scaled to sum to 1; exp(entropy) counts
     the terms, from 1."""
@@ -81,57 +70,6 @@ def hoeffding_share(gram_BxB, sizes) -> float:
     squares = sum(np.mean(each**2) for each in of_one)
     mean_square = squares - (len(sizes) - 1) * kernel.mean() ** 2
     return float(mean_square / np.mean(kernel**2))
-
-
-def target_rank(signals_Bx, sizes, factor: int = 0) -> tuple[int, int]:
-    """The largest rank, exact and to `EPSILON`, of an output's value (a pixel's) as a matrix, one
-    factor by the others (Eq 13 to 17): 0 where all values are 0.
-
-    `signals` (B, ...) are the outputs at every cell. `RANK_TOLERANCE` and `EPSILON` are relative to
-    that output's own matrix. An upright bump has rank 1 at every pixel, an inverted bump and a
-    plus 2. ValueError if the signals are not finite over every cell of the grid.
-    """
-    signals = np.asarray(signals_Bx, np.float64)
-    matrices = grids.unfold(signals.reshape(len(signals), -1), sizes, factor)
-    check_finite("signals", signals)
-    values_PxN = np.linalg.svd(matrices.transpose(2, 0, 1), compute_uv=False)
-    approximate = [epsilon_rank(values, EPSILON) for values in values_PxN]
-    return max(map(rank, values_PxN)), max(approximate)
-
-
-def distribution_rank(law_NxN, max_rank: int = 4, steps: int = 2000):
-    """(K,) KL divergence, in nats, of a law of (x, y) from the best mixture of k = 1..K products
-    p(x) q(y) (Eq 18 to 20).
-
-    Of more factors, one against the others: `grids.unfold` makes the matrix. Nonnegative
-    factorization by multiplicative updates that lower KL(law || mixture), the best of several
-    fixed starts, so an upper bound. `law` holds weights or counts, scaled to sum to 1. ValueError
-    if it is not finite and nonnegative, or sums to 0.
-    """
-    law = np.asarray(law_NxN, np.float64)
-    if law.ndim != 2 or not np.isfinite(law).all() or (law < 0).any() or not law.any():
-        raise ValueError("law must be a matrix of finite weights, none below 0 and not all 0")
-    law = law / law.sum()
-    fits = [_mixture(law, k, steps) for k in range(1, max_rank + 1)]
-    return np.array([_divergence(law, fit) for fit in fits])
-
-
-def _mixture(law, k, steps):
-    """Expectation maximization: left[c, i] is p(c, y_i), right[c, j] is p(x_j | c)."""
-    rng = np.random.default_rng(k)
-    left, right = (rng.uniform(0.5, 1.5, (STARTS, k, n)) for n in law.shape)
-    tiny = np.finfo(np.float64).tiny
-    for _ in range(steps):
-        right /= np.maximum(right.sum(axis=2, keepdims=True), tiny)
-        ratio = law / np.maximum(left.transpose(0, 2, 1) @ right, tiny)
-        left, right = left * (right @ ratio.transpose(0, 2, 1)), right * (left @ ratio)
-    right /= np.maximum(right.sum(axis=2, keepdims=True), tiny)
-    return min(left.transpose(0, 2, 1) @ right, key=lambda fit: _divergence(law, fit))
-
-
-def _divergence(law, mixture):
-    seen = law > 0
-    return np.sum(law[seen] * np.log(law[seen] / mixture[seen]))
 
 
 def _pairs_tensor(gram_BxB, sizes):

@@ -11,9 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import geometry, id_cells, kernels, layers, probes
-from compgen_jax.metrics.id_cells import IdLayer
-from compgen_jax.metrics.layers import GridLayer
+from compgen_jax.metrics import geometry, kernels, layers
 from compgen_jax.metrics.registry import layer_numbers
 
 
@@ -37,8 +35,6 @@ def measure(
       differentiable: whether it has a derivative in all factors, forward mode; without one, numbers
         of geometry are NaN.
 
-    Returns the numbers of all metrics that are registered at 'grid' (`layers`).
-
     Raises ValueError if nothing is held out or all is, for fewer than 2 values of a factor, and
     for activations that are not finite. Gram matrices have a row and a column for each cell: 1600
     cells are plenty.
@@ -54,73 +50,28 @@ def measure(
     if true_outputs_Bx is not None:
         true = np.asarray(true_outputs_Bx, np.float64).reshape(len(points), -1)
         true_kernel = kernels.cosine(kernels.gram(true))
-    features, tensors = _recorded(activations_of, points, np.ones(len(sizes), bool), differentiable)
-    return {
-        name: layer_numbers(
-            GridLayer(
-                features=layer, factors=points, sizes=sizes, held_out=held_out_B,
-                border=grids.border(layers.BORDER, sizes), tensors=tensors[name],
-                true_kernel=true_kernel,
-            ),
-            "grid",
-        )
-        for name, layer in features.items()
-    }  # fmt: skip
-
-
-def measure_id_cells(
-    activations_of: Callable,
-    points_SxF,
-    real=None,
-    differentiable: bool = True,
-    true: Callable | None = None,
-    periods=None,
-    most: int = id_cells.MOST_CELLS,
-) -> dict[str, dict]:
-    """{layer: {number: value}} of a network at ID cells alone, any part of a grid.
-
-    Args:
-      activations_of: as for `measure`.
-      points: (S, F), no cell twice; `id_cells.choose_cells` takes at most `most` of them.
-      real: of each factor, whether there is a derivative along it; None: all are.
-      differentiable: along these, in forward mode; if not, numbers of geometry are NaN.
-      true: point (F,) -> the output that it should have, for `id_cells.log10_volume_excess`.
-      periods: of each factor, inf where it does not repeat; None: none does.
-
-    Returns the numbers of all metrics that are registered at 'id_cells'.
-
-    Raises ValueError as `id_cells.IdLayer` and `id_cells.choose_cells` do.
-    """
-    points = np.asarray(points_SxF, np.float32)
-    points = points[id_cells.choose_cells(points, most)]
-    real = probes.checked_real(real, points.shape[1])
-    features, tensors = _recorded(activations_of, points, real, differentiable)
-    true_tensors = None
-    if true is not None:
-        (true_tensors,) = _recorded(true, points, real, differentiable)[1].values()
-    return {
-        name: layer_numbers(
-            IdLayer(layer, points, tensors[name], true_tensors, real, periods), "id_cells"
-        )
-        for name, layer in features.items()
-    }
-
-
-def _recorded(activations_of, points_BxF, real_F, differentiable: bool):
-    """Features (B, D) and metric tensors (B, R, R), or None, by layer. Layers are named by their
-    places in the pytree ('Dense_0.__call__.0')."""
 
     def by_name(point):
         leaves = jax.tree_util.tree_leaves_with_path(activations_of(point))
-        name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
+        name = partial(jax.tree_util.keystr, simple=True, separator=".")
         return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
 
-    points = jnp.asarray(points_BxF)
     mapped = jax.jit(partial(jax.lax.map, by_name, batch_size=128))
-    features = jax.device_get(mapped(points))
-    for name, layer in features.items():
-        kernels.check_finite(name, layer)
-    if not (differentiable and real_F.any()):
-        return features, dict.fromkeys(features)
-    tensors = jax.jit(lambda points: geometry.metric_tensors(by_name, points, real_F))
-    return features, jax.device_get(tensors(points))
+    features = jax.device_get(mapped(jnp.asarray(points)))
+    for name, activations in features.items():
+        kernels.check_finite(name, activations)
+    tensors = {}
+    if differentiable:
+        tensors_at = jax.jit(partial(geometry.metric_tensors, by_name))
+        tensors = jax.device_get(tensors_at(jnp.asarray(points)))
+    border = grids.border(layers.BORDER, sizes)
+    return {
+        name: layer_numbers(
+            layers.Layer(
+                activations, points, held_out_B, sizes, border, true_kernel=true_kernel,
+                costly={"tensors": tensors.get(name)}.get,
+            ),
+            "grid",
+        )
+        for name, activations in features.items()
+    }  # fmt: skip

@@ -118,23 +118,17 @@ def cosines(metric):
 
 
 @jax.jit
-def factorization(metrics_BxFxF) -> dict:
-    """The paper's score of how orthogonal the factors' tangents are, computed in three ways.
+def factorization(metrics_BxFxF) -> tuple:
+    """The paper's score of how orthogonal the factors' tangents are, in [0.5, 1], in two ways:
+    1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean over points of
+    1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42).
 
-    ratio_of_means: 1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code; in [0.5, 1].
-    mean_of_ratios: the mean over points of 1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42); in [0.5, 1].
-    cosine:         the mean over points of 1 - |cos angle|; in [0, 1].
-
-    All average over pairs i < j of factors. None of them tells composition from lookup or noise
-    (see the table in docs/reference/metrics.md). Only C6, which is about this score, judges by it.
+    Both average over pairs i < j of factors. Neither tells composition from lookup or noise (see
+    docs/reference/metrics.md).
     """
     size = metrics_BxFxF.shape[-1]
     i, j = jnp.triu_indices(size, k=1)
     crossed = jnp.abs(metrics_BxFxF[:, i, j])
     lengths = metrics_BxFxF[:, i, i] + metrics_BxFxF[:, j, j]
     ratios = jnp.where(lengths > 0, crossed / jnp.where(lengths > 0, lengths, 1.0), 0.0)
-    return {
-        "ratio_of_means": 1 - jnp.mean(crossed) / (jnp.mean(lengths) + 1e-9),
-        "mean_of_ratios": 1 - jnp.mean(ratios),
-        "cosine": 1 - jnp.mean(jnp.abs(cosines(metrics_BxFxF)[:, i, j])),
-    }
+    return 1 - jnp.mean(crossed) / (jnp.mean(lengths) + 1e-9), 1 - jnp.mean(ratios)

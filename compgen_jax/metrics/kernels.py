@@ -14,15 +14,10 @@ left to explain, and from noise; it cannot tell plus from lookup (`decomposition
 agrees with the binary kernel to .3 by rendering true bumps: the first column alone says little.
 """
 
-from itertools import product
-
 import numpy as np
-
-from compgen_jax.tasks.baselines import KERNEL_RIDGE, kernel_ridge
 
 BLOCK = 4096  # features cast to float64 at a time
 OVERLAP_THRESHOLD = 0.7  # of the amplitude: the authors' inverted pixels below 0.3
-LENGTHS = (0.5, 1.0, 2.0, 4.0)  # pixels, in the images of a bump; the authors' grid
 VANISHING = 1e-12  # a kernel whose entries vary by less, relative to their size, is constant
 EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control explains
 
@@ -96,24 +91,6 @@ def binary(factors_BxF):
     return sum(each.astype(np.float64) for each in same) / len(same)
 
 
-def gaussian(factors_BxF, lengths_F, others_QxF=None):
-    """exp(-sum_f df^2 / 2 lf^2) between points, or from `others` to points; (Q, B).
-
-    A length for each factor, in its units, above 0. Equal lengths make it radial: it factorizes
-    all the same. ValueError for other lengths, or points of other factors.
-    """
-    factors = finite("factors", factors_BxF, 2)
-    others = factors if others_QxF is None else finite("others", others_QxF, 2)
-    lengths = np.asarray(lengths_F, np.float64)
-    if not factors.shape[1:] == others.shape[1:] == lengths.shape or not (lengths > 0).all():
-        raise ValueError(
-            f"lengths above 0, one for each factor, needed, not {lengths.tolist()}: "
-            f"factors {factors.shape}, others {others.shape}"
-        )
-    scaled_QxBxF = (others[:, None] - factors[None]) / lengths[None, None]
-    return np.exp(-np.sum(scaled_QxBxF**2, axis=-1) / 2)
-
-
 def correlation(a_P, b_P) -> float:
     """Pearson correlation, -1 to 1, of two kernels' entries over the same pairs of points; NaN if
     one of them is constant."""
@@ -138,28 +115,6 @@ def partial_correlation(a_P, b_P, control_P) -> float:
     if (left <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():
         return float("nan")
     return correlation(*residuals.T)
-
-
-def kernel_regression(factors_BxF, outputs_BxD, new_factors_QxF, isotropic=False) -> tuple:
-    """Outputs at new points by Gaussian kernel ridge regression on the factors (A.4): the chosen
-    length of each factor, in its units, and the prediction (Q, D).
-
-    Length scales come from `LENGTHS`, of each factor apart or, `isotropic`, equal: the choice of
-    least leave-one-out error on the fitted points is kept (`baselines.kernel_ridge`), for a (B, B)
-    inverse for each of the len(LENGTHS)^F choices. No other point has a say, unlike in the authors'
-    script. The choices include the isotropic ones, so only errors at new points compare the two
-    families. Away from all data the prediction is 0, a blank signal. Give every cell once: the
-    ridge keeps copies solvable, but a copy gives its twin away and favours short scales.
-    """
-    count = np.shape(factors_BxF)[1]
-    equal = [(length,) * count for length in LENGTHS]
-    fits = (
-        (chosen, *kernel_ridge(gaussian(factors_BxF, chosen), outputs_BxD, KERNEL_RIDGE))
-        for chosen in (equal if isotropic else product(LENGTHS, repeat=count))
-    )
-    chosen, _, inverse, _ = min(fits, key=lambda fit: fit[1])
-    weights_QxB = gaussian(factors_BxF, chosen, others_QxF=new_factors_QxF) @ inverse
-    return chosen, weights_QxB @ outputs_BxD
 
 
 def check_finite(name: str, values_Bx):

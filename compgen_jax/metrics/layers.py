@@ -1,162 +1,215 @@
-"""What is measured of a layer at every cell of a grid: from its activations and metric tensors."""
+"""One layer of one network, and what is measured of it at every cell of a grid."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import anova, decomposition, geometry, kernels, probes, spectra, tuning
-from compgen_jax.metrics.circle import turning_ratio
-from compgen_jax.metrics.registry import Arrays, layer_metric
-
-REGIONS = ("id", "ood")
-AGREEMENTS = tuple(f"{across}{name}" for across in ("", "cross_")
-                   for name in ("binary", "true", "partial"))  # fmt: skip
-SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
-PROBE_SCORES = (*SCORES, *(f"shuffled.{name}" for name in SCORES), "in_sample_r2")
-BORDER = 2  # cells: where the grid's end cuts what a task draws
-VOLUME_NUMBERS = tuple(f"volume.{name}" for name in (
-    "log10_ratio", "effect", "inner_log10_ratio", "inner_effect", "ood_spread"))  # fmt: skip
-FACTORIZATIONS = tuple(
-    f"factorization.{name}" for name in ("ratio_of_means", "mean_of_ratios", "cosine")
+from compgen_jax.metrics import (
+    anova,
+    circle,
+    decomposition,
+    geometry,
+    kernels,
+    probes,
+    spectra,
+    superposition,
+    tuning,
 )
+from compgen_jax.metrics.registry import layer_metric
+
+AGREEMENTS = ("binary", "true", "partial", "cross_binary", "cross_true", "cross_partial")
+BORDER = 2  # cells: where the grid's end cuts what a task draws
+VOLUME_NUMBERS = tuple(
+    f"volume.{name}" for name in ("log10_ratio", "inner_log10_ratio", "inner_effect", "ood_spread")
+)
+FACTORIZATIONS = "factorization.ratio_of_means", "factorization.mean_of_ratios"
+CONSTRUCTIONS = ("mean_code", "sums")
 
 
-class GridLayer(Arrays):
-    """One layer at the B cells of a grid, in the order of `grids`.
+@dataclass(eq=False)
+class Layer:
+    """One layer of one network at B points: all that a metric is given.
 
-    features: (B, D).  factors: (B, F).  sizes: of the grid. Gram matrices of all its cells are
-    made: see `grids.subgrid`.  held_out, border: (B,) bool.
-    tensors: (B, R, R) metric tensors of the R real factors, or None.
-    true_kernel: (B, B) the cosine similarity of the true outputs, or None.
-    untrained: (B, D) the features before training, or None.
+    features: (B, D) activations.
+    factors: (B, F). At points, an angle is its cosine and sine, a label one column for each value.
+    held_out: (B,) bool.
+
+    At a grid, whose B cells are in the order of `grids`:
+
+    sizes: (V_1, ..., V_F). Gram matrices of all its cells are made: see `grids.subgrid`.
+    border: (B,) bool, the cells near the grid's end.  distance: (B,) cells to the nearest ID cell.
+    true_kernel: (B, B) cosine similarity of the true outputs, or None.
     real, periods: of each factor, whether it is probed as a number or as an angle
       (`probes.probe`); None: all as numbers.
-    factor_names: of factors that have probe scores of their own; () for none.
-    tangent_names: of the real factors whose pairs' angles are measured; () for none.
+    factor_names: of factors that have probe scores of their own.
 
-    Gram matrix, kernel, Schmidt values and probe scores are None for constant features.
+    At points, which may have several rows each:
+
+    groups: (B,) int, equal for rows of the same factors.  rows_per_point: how many.
+
+    costly: the name of an array below -> that array, or None where there is none:
+      untrained: (B, D) the features before training.
+      tensors: (B, R, R) metric tensors of the R real factors.
+      code_parts: (Q, F, D), of a prediction: those for each part of a held-out cell's code alone,
+        beside the mean of the others.
     """
 
-    untrained = true_kernel = tensors = None
-    factor_names = tangent_names = ()
+    features: np.ndarray
+    factors: np.ndarray
+    held_out: np.ndarray
+    sizes: tuple = ()
+    border: np.ndarray | None = None
+    distance: np.ndarray | None = None
+    true_kernel: np.ndarray | None = None
+    real: tuple | None = None
+    periods: tuple | None = None
+    factor_names: tuple = ()
+    groups: np.ndarray | None = None
+    rows_per_point: int = 1
+    costly: Callable = {}.get
 
-    periods = None
+    @cached_property
+    def untrained(self):
+        return self.costly("untrained")
 
-    def __init__(self, real=None, **arrays):
-        super().__init__(**arrays)
-        self.real = probes.checked_real(real, np.shape(self.factors)[1])
-        self.varies = np.ptp(self.features, axis=0).max() > 0
+    @cached_property
+    def tensors(self):
+        return self.costly("tensors")
+
+    @cached_property
+    def code_parts(self):
+        return self.costly("code_parts")
 
     @cached_property
     def gram(self):
-        return kernels.gram(self.features) if self.varies else None
+        """(B, B) Gram matrix; None for constant features."""
+        varies = np.ptp(self.features, axis=0).max() > 0
+        return kernels.gram(self.features) if varies else None
 
     @cached_property
     def kernel(self):
-        return kernels.cosine(self.gram) if self.varies else None
-
-    @cached_property
-    def schmidt(self):
-        """Singular values, for each factor against the others."""
-        if not self.varies:
-            return None
-        factors = decomposition.distinct_factors(self.sizes)
-        return [decomposition.operator_schmidt(self.gram, self.sizes, f) for f in factors]
-
-    @cached_property
-    def probe_scores(self):
-        if not self.varies:
-            return None
-        return probes.probe(
-            self.features, self.factors, self.held_out, real=self.real, periods=self.periods
-        )
+        """(B, B) cosine similarity; None for constant features."""
+        return None if self.gram is None else kernels.cosine(self.gram)
 
 
-@layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt")
-def schmidt_numbers(schmidt) -> dict:
-    """Those of the worst factor."""
+def example(at: str) -> Layer:
+    """A small random layer of two factors, on which a user's metric is tried."""
+    cells, rng = grids.indices((6, 6)), np.random.default_rng(0)
+    features = rng.normal(size=(len(cells), 5))
+    arrays = {
+        "untrained": features,
+        "tensors": rng.uniform(1, 2, (len(cells), 1, 1)) * np.eye(2)[None],
+        "code_parts": None,
+    }
+    layer = Layer(features, cells.astype(np.float64), (cells > 3).all(axis=1), costly=arrays.get)
+    if at == "points":
+        layer.groups = np.arange(len(cells))
+        return layer
+    layer.sizes, layer.real, layer.periods = (6, 6), (True, True), (np.inf, np.inf)
+    layer.border = grids.border(BORDER, layer.sizes)
+    layer.distance = layer.held_out.astype(np.float64)
+    layer.true_kernel = kernels.cosine(kernels.gram(rng.normal(size=(len(cells), 9))))
+    return layer
+
+
+@layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt", "explained.hoeffding")
+def kernel_terms(layer: Layer) -> dict | None:
+    """How many products of functions of single factors the Gram matrix is made of; of the worst
+    factor against the others."""
+    if layer.gram is None:
+        return None
+    spectra_of_factors = [
+        decomposition.operator_schmidt(layer.gram, layer.sizes, factor)
+        for factor in decomposition.distinct_factors(layer.sizes)
+    ]
     return {
-        "schmidt.rank": max(decomposition.rank(values) for values in schmidt),
-        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in schmidt),
-        "explained.schmidt": min(values[0] ** 2 / np.sum(values**2) for values in schmidt),
+        "schmidt.rank": max(map(decomposition.rank, spectra_of_factors)),
+        "schmidt.exp_entropy": max(
+            np.exp(decomposition.entropy(values)) for values in spectra_of_factors
+        ),
+        "explained.schmidt": min(
+            values[0] ** 2 / np.sum(values**2) for values in spectra_of_factors
+        ),
+        "explained.hoeffding": decomposition.hoeffding_share(layer.gram, layer.sizes),
     }
 
 
-layer_metric("explained.hoeffding")(decomposition.hoeffding_share)
-
-
 @layer_metric("spectrum.numerical_rank", "spectrum.energy_rank", "spectrum.participation_ratio")
-def spectrum(features_BxD, varies) -> dict | None:
-    """Effective dimensions of the features; see `spectra.Spectrum`."""
-    if not varies:
+def spectrum(layer: Layer) -> dict | None:
+    """Effective dimensions of the features."""
+    if layer.gram is None:
         return None
-    ranks = spectra.spectrum(features_BxD)._asdict()
+    ranks = spectra.spectrum(layer.features)._asdict()
     return {f"spectrum.{name}": value for name, value in ranks.items() if name != "eigenvalues"}
 
 
-@layer_metric("anova.interaction")
-def interaction(gram_BxB, sizes) -> float:
-    """Share of the features' variance over a grid of cells that is in no factor alone; NaN for
-    features that are dead there."""
-    if not np.any(gram_BxB):
-        return np.nan
-    _, main, interactions = anova.kernel_anova(gram_BxB, sizes)
-    varying = main.sum() + interactions
-    return interactions / varying if varying > 1e-12 else np.nan
+@layer_metric("anova.interaction", "anova.interaction_ood")
+def interaction_shares(layer: Layer) -> dict | None:
+    """Share of the features' variance that is in no factor alone: over all cells, and over the
+    held-out ones, where it separates composition from lookup; NaN if these are no grid of at least
+    two values of two factors."""
+    if layer.gram is None:
+        return None
+    ood, held_out = np.nan, layer.held_out
+    box = grids.box_sizes(held_out, layer.sizes)
+    if box is not None and sum(size > 1 for size in box) >= 2:
+        ood = anova.interaction(layer.gram[np.ix_(held_out, held_out)], box)
+    whole = anova.interaction(layer.gram, layer.sizes)
+    return {"anova.interaction": whole, "anova.interaction_ood": ood}
 
 
-@layer_metric("anova.interaction_ood")
-def interaction_over_hole(gram_BxB, held_out_B, sizes) -> float:
-    """The same over the held-out cells, where it separates composition from lookup; NaN if they
-    are no grid of at least two values of two factors."""
-    box = grids.box_sizes(held_out_B, sizes)
-    if box is None or sum(size > 1 for size in box) < 2:
-        return np.nan
-    return interaction(gram_BxB[np.ix_(held_out_B, held_out_B)], box)
-
-
-@layer_metric(*(f"probe.{score}" for score in PROBE_SCORES))
-def mean_probe(probe_scores, real) -> dict:
-    """Means over the factors."""
-    means = probes.mean_over_factors(probe_scores, real)
-    return {f"probe.{score}": mean for score, mean in means.items()}
-
-
-@layer_metric(lambda layer: [f"probe.{f}.{s}" for f in layer.factor_names for s in PROBE_SCORES])
-def probe_of_each_factor(probe_scores, factor_names) -> dict:
-    return {
-        f"probe.{factor}.{score}": values[f]
-        for f, factor in enumerate(factor_names)
-        for score, values in probe_scores.items()
+@layer_metric(*(f"probe.{score}" for score in probes.SCORES))
+def probe(layer: Layer) -> dict:
+    """Means over the factors and, of those that are named, each factor's own scores."""
+    factor_count = layer.factors.shape[1]
+    if layer.gram is None:
+        scores = dict.fromkeys(probes.SCORES, np.full(factor_count, np.nan))
+    else:
+        scores = probes.probe(
+            layer.features, layer.factors, layer.held_out, real=layer.real, periods=layer.periods
+        )
+    means = probes.mean_over_factors(scores, layer.real)
+    return {f"probe.{score}": mean for score, mean in means.items()} | {
+        f"probe.{name}.{score}": values[index]
+        for index, name in enumerate(layer.factor_names)
+        for score, values in scores.items()
     }
 
 
 @layer_metric(*(f"cosine.{name}" for name in AGREEMENTS))
-def cosine_agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    correlations = agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB)
+def cosine_agreements(layer: Layer) -> dict | None:
+    if layer.kernel is None or layer.true_kernel is None:
+        return None
+    correlations = agreements(layer.kernel, layer.factors, layer.held_out, layer.true_kernel)
     return {f"cosine.{name}": value for name, value in correlations.items()}
+
+
+@layer_metric(*(f"output.cosine.{name}" for name in AGREEMENTS), of_output=True)
+def output_agreements(layer: Layer) -> dict | None:
+    numbers = cosine_agreements(layer)
+    return numbers and {f"output.{name}": value for name, value in numbers.items()}
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
     """Correlations of a kernel with the binary kernel, with the kernel of the true outputs, and
     with the binary one beyond that of the true outputs: over pairs of held-out cells, and
-    (`cross_`) over pairs of a held-out and an ID cell, the "top left section" of Figure 8 in the
-    authors' order of cells.
+    (`cross_`) over pairs of a held-out and an ID cell, the "top left section" of Figure 8.
 
-    All kernels are of the cells, (B, B). That of the true outputs is the same similarity of them
-    as `kernel` is of a layer; of two bumps of width sigma the cosine is a Gaussian of lengths
-    sqrt(2) sigma. NaN for fewer than three held-out cells; the latter also without an ID cell.
+    All kernels are of the cells, (B, B), and the same similarity. NaN for fewer than three held-out
+    cells; `cross_` also without an ID cell.
     """
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return correlations
     matrices = kernel_BxB, np.asarray(true_kernel_BxB), kernels.binary(factors_BxF)
     upper = np.triu_indices(held_out_B.sum(), k=1)
-    pairs = {"": [each[np.ix_(held_out_B, held_out_B)][upper] for each in matrices]}
+    pairs = {"": [matrix[np.ix_(held_out_B, held_out_B)][upper] for matrix in matrices]}
     if not held_out_B.all():
-        pairs["cross_"] = [each[np.ix_(held_out_B, ~held_out_B)].ravel() for each in matrices]
+        block = np.ix_(held_out_B, ~held_out_B)
+        pairs["cross_"] = [matrix[block].ravel() for matrix in matrices]
     for across, (kernel, true, binary) in pairs.items():
         correlations[f"{across}binary"] = kernels.correlation(kernel, binary)
         correlations[f"{across}true"] = kernels.correlation(kernel, true)
@@ -165,23 +218,30 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
 
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
-def geometry_numbers(tensors_BxRxR, held_out_B, border_B) -> dict:
-    """Factorization in three ways, and how the volume of the held-out cells compares with that of
+def geometry_numbers(layer: Layer) -> dict | None:
+    """Factorization in two ways, and how the volume of the held-out cells compares with that of
     the ID cells.
 
-    `volume.log10_ratio` is the difference of mean log10 volumes, `volume.effect` that difference
-    over the pooled standard deviation (Cohen's d); `inner_` leaves out the cells at the `border`.
-    `volume.ood_spread` is the standard deviation of log10 volume over the held-out cells. NaN for
-    a region without cells.
+    `volume.log10_ratio` is the difference of mean log10 volumes; `inner_` leaves out the cells at
+    the `border`, and `inner_effect` is the difference over the pooled standard deviation (Cohen's
+    d). `volume.ood_spread` is the standard deviation of log10 volume over the held-out cells. NaN
+    for a region without cells.
     """
-    volume = np.asarray(geometry.volume_element(tensors_BxRxR), np.float64)
-    log_volume = geometry.log_volume(volume)
-    every = _difference(log_volume[held_out_B], log_volume[~held_out_B])
-    inner = _difference(log_volume[held_out_B & ~border_B], log_volume[~held_out_B & ~border_B])
-    spread = log_volume[held_out_B].std() if held_out_B.any() else np.nan
-    scores = geometry.factorization(tensors_BxRxR)
-    return {f"factorization.{name}": float(score) for name, score in scores.items()} | dict(
-        zip(VOLUME_NUMBERS, (*every, *inner, spread), strict=True)
+    if layer.tensors is None:
+        return None
+    volume = np.asarray(geometry.volume_element(layer.tensors), np.float64)
+    log_volume, held_out = geometry.log_volume(volume), layer.held_out
+    ratio, _ = _difference(log_volume[held_out], log_volume[~held_out])
+    inner = ~layer.border
+    inner_ratio, effect = _difference(log_volume[held_out & inner], log_volume[~held_out & inner])
+    spread = log_volume[held_out].std() if held_out.any() else np.nan
+    scores = map(float, geometry.factorization(layer.tensors))
+    return dict(
+        zip(
+            (*FACTORIZATIONS, *VOLUME_NUMBERS),
+            (*scores, ratio, inner_ratio, effect, spread),
+            strict=True,
+        )
     )
 
 
@@ -193,27 +253,48 @@ def _difference(ood, seen) -> tuple:
     return difference, difference / pooled if pooled > 0 else np.nan
 
 
-layer_metric("curve.turning_ratio")(turning_ratio)
+@layer_metric("curve.turning_ratio")
+def turning_ratio(layer: Layer) -> float | None:
+    if layer.periods is None:
+        return None
+    return circle.turning_ratio(layer.features, layer.factors, layer.held_out, layer.periods)
 
 
-@layer_metric(lambda layer: [f"angle.{a}-{b}.{region}" for region in REGIONS
-                             for a, b in combinations(layer.tangent_names, 2)])  # fmt: skip
-def angles(tensors_BxRxR, held_out_B, tangent_names) -> dict:
-    """Mean |cosine| of the angle between the tangents of each two real factors, over ID and over
-    held-out cells; NaN for a region without cells."""
-    cosines = np.abs(np.asarray(geometry.cosines(tensors_BxRxR), np.float64))
-    by_pair = {}
-    for (i, a), (j, b) in combinations(enumerate(tangent_names), 2):
-        for region, mask in zip(REGIONS, (~held_out_B, held_out_B), strict=True):
-            values = cosines[mask, i, j]
-            by_pair[f"angle.{a}-{b}.{region}"] = values.mean() if values.size else np.nan
-    return by_pair
-
-
-layer_metric(*tuning.TUNING_NUMBERS)(tuning.layer_tuning)
+@layer_metric(*tuning.TUNING_NUMBERS)
+def unit_tuning(layer: Layer) -> dict:
+    return tuning.layer_tuning(layer.features, layer.sizes)
 
 
 @layer_metric(*(f"untrained.{name}" for name in tuning.TUNING_NUMBERS))
-def untrained_tuning(untrained_BxD, sizes) -> dict:
-    numbers = tuning.layer_tuning(untrained_BxD, sizes)
+def untrained_tuning(layer: Layer) -> dict | None:
+    if layer.untrained is None:
+        return None
+    numbers = tuning.layer_tuning(layer.untrained, layer.sizes)
     return {f"untrained.{name}": value for name, value in numbers.items()}
+
+
+def superpositions(layer: Layer) -> dict:
+    """(Q, F, D) signals for each factor of a held-out cell by construction: the predictions for its
+    code's parts, and sums of predictions at ID cells; None if one cannot be made."""
+    id_cells, ood_cells = layer.factors[~layer.held_out], layer.factors[layer.held_out]
+    columns = zip(ood_cells.T, id_cells.T, strict=True)
+    sums = None
+    if all(np.isin(of_ood, of_id).all() for of_ood, of_id in columns):
+        sums = superposition.matching_sums(layer.features[~layer.held_out], id_cells, ood_cells)
+    return {"mean_code": layer.code_parts, "sums": sums}
+
+
+@layer_metric(
+    *(f"output.superposition.{c}.{s}" for c in CONSTRUCTIONS for s in superposition.SCORES),
+    of_output=True,
+)
+def superposition_scores(layer: Layer) -> dict:
+    held_out = layer.held_out
+    outputs = np.asarray(layer.features, np.float64)[held_out]
+    return {
+        f"output.superposition.{construction}.{name}": value
+        for construction, parts in superpositions(layer).items()
+        for name, value in superposition.scores(
+            outputs, parts, layer.factors[held_out], layer.distance[held_out]
+        ).items()
+    }

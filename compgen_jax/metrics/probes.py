@@ -1,8 +1,8 @@
 """Can the factors be read off a layer linearly, at unseen points? (Figures 2, 11-14)
 
 Ridge regression in closed form. The authors fit and score least squares on the same 784 points;
-with as many features as points that R^2 is 1 whatever the features (`in_sample_r2`, for parity
-only). Here a probe is fitted on ID points and scored on ID points left out and on OOD points.
+with as many features as points that R^2 is 1 whatever the features. Here a probe is fitted on ID
+points and scored on ID points left out and on OOD points.
 
 Of x from the outputs, R^2 on ID and OOD points and OOD class accuracy; N = 28, donut 6 to 22:
 true bump .999, .64, .16; plus 1, 1, 1; lookup .999, .75, 1; iid noise -.005, -.03, 0. A probe
@@ -14,6 +14,8 @@ import numpy as np
 
 from compgen_jax.metrics import readout
 from compgen_jax.metrics.kernels import check_finite
+
+SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
 
 
 def probe(
@@ -29,12 +31,11 @@ def probe(
       periods: of each factor, inf where it does not repeat. An angle jumps where it repeats, so
         its cosine and sine are probed, and its r2 is over both. None: none repeats.
 
-    Returns `in_sample_r2` (above); `id_r2`, cross-validated on the ID points; `ood_r2`, of a fit
-    on all ID points, against the OOD points' own mean, so it can be below 0; `id_accuracy` and
-    `ood_accuracy`, the share of points whose value of a factor is the largest of a ridge on its
-    one-hot classes; and the last four under 'shuffled.' for targets permuted among the ID
-    points. Penalties are chosen within the fitted points by leave-one-out. Constant features
-    decode nothing; a target without variance, or no OOD point, gives NaN.
+    Returns `id_r2`, cross-validated on the ID points; `ood_r2`, of a fit on all ID points, against
+    the OOD points' own mean, so it can be below 0; `id_accuracy` and `ood_accuracy`, the share of
+    points whose value of a factor is the largest of a ridge on its one-hot classes. Penalties are
+    chosen within the fitted points by leave-one-out. Constant features decode nothing; a target
+    without variance, or no OOD point, gives NaN.
 
     ValueError for shapes that do not match, features that are not finite and fewer ID points
     than twice the folds.
@@ -49,41 +50,30 @@ def probe(
     check_finite("factors", factors)
     real = checked_real(real, factors.shape[1])
     periods = checked_periods(periods, factors.shape[1])
-    seen = np.flatnonzero(~held_out)
-    if len(seen) < 2 * folds:
-        raise ValueError(f"{len(seen)} ID points: {folds} folds need at least {2 * folds}")
+    seen = np.sum(~held_out)
+    if seen < 2 * folds:
+        raise ValueError(f"{seen} ID points: {folds} folds need at least {2 * folds}")
     rng = np.random.default_rng(seed)
     fold_B = readout.folds_of(np.arange(len(features)), held_out, folds, rng)
-    shuffled = factors.copy()
-    shuffled[seen] = shuffled[rng.permutation(seen)]
     targets, onehots = [], []
-    for values_B, period in zip([*factors.T, *shuffled.T], [*periods, *periods], strict=True):
+    for values_B, period in zip(factors.T, periods, strict=True):
         _, label_B = np.unique(values_B, return_inverse=True)
         targets.append(targets_of(values_B, period))
         onehots.append(np.eye(label_B.max() + 1)[label_B])
-    predicted = readout.cross_fitted(features, targets + onehots, fold_B, folds)
-    design, in_sample = readout.decompose(features), []
-    kept = design.scales**2 > readout.RELATIVE_NOISE * np.sum(design.scales**2)
-    left = design.left[:, kept]
-    for target in targets[: factors.shape[1]]:  # least squares on all points
-        mean = target.mean(axis=0, keepdims=True)
-        in_sample.append(readout.r2(target, mean + left @ (left.T @ (target - mean))))
-    scores = {"in_sample_r2": np.array(in_sample)}
+    fitted = readout.cross_fitted(features, targets + onehots, fold_B, folds)
+    predicted, predicted_onehots = fitted[: len(targets)], fitted[len(targets) :]
+    hits = [
+        np.argmax(prediction, axis=1) == np.argmax(onehot, axis=1)
+        for onehot, prediction in zip(onehots, predicted_onehots, strict=True)
+    ]
+    scores = {}
     for region, mask in (("id", ~held_out), ("ood", held_out)):
-        r2s = [readout.r2(t[mask], p[mask]) for t, p in zip(targets, predicted, strict=False)]
-        hits = [
-            np.argmax(prediction, axis=1) == np.argmax(onehot, axis=1)
-            for onehot, prediction in zip(onehots, predicted[len(targets) :], strict=True)
-        ]
+        pairs = zip(targets, predicted, strict=True)
+        r2 = np.array([readout.r2(target[mask], fit[mask]) for target, fit in pairs])
+        scores[f"{region}_r2"] = np.where(real, r2, np.nan)
         accuracies = [hit[mask].mean() if mask.any() else np.nan for hit in hits]
-        for name, values in (("r2", r2s), ("accuracy", accuracies)):
-            of_factors, of_shuffled = np.split(np.array(values), 2)
-            scores[f"{region}_{name}"] = of_factors
-            scores[f"shuffled.{region}_{name}"] = of_shuffled
-    return {
-        name: np.where(real, values, np.nan) if name.endswith("r2") else values
-        for name, values in scores.items()
-    }
+        scores[f"{region}_accuracy"] = np.array(accuracies)
+    return {name: scores[name] for name in SCORES}
 
 
 def mean_over_factors(scores: dict, real=None) -> dict:

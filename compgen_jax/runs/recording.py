@@ -1,25 +1,23 @@
-"""The arrays that metrics are given, recorded from a finished run at one of three places.
+"""The layers that metrics are given, recorded from a finished run at one of two places.
 
-`place(run, at)` prepares a place once; its `record(params, key, seed, needs)` gives, for one
-network, the arrays of every layer by name, and those of the prediction (see `metrics.registry`). It
-raises RunError for activations that are not finite. Arrays of a grid are made only if `needs` names
-them.
+`recorder(run, at)` prepares a place once; its `record(params, key, seed)` gives the `layers.Layer`s
+of one network by name, in the model's order. It raises RunError for activations that are not
+finite.
 """
 
 from collections import OrderedDict
-from functools import cached_property, partial
-from math import isinf
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import geometry, id_cells, layers, outputs, probes, tuning
-from compgen_jax.metrics.decoding import LastLayer, PointLayer
-from compgen_jax.metrics.id_cells import IdLayer
-from compgen_jax.metrics.layers import GridLayer
-from compgen_jax.metrics.outputs import GridPrediction
+from compgen_jax.metrics import (
+    decoding as decoding,  # registers its metrics
+)
+from compgen_jax.metrics import geometry, kernels, layers, probes, superposition, tuning
+from compgen_jax.metrics.layers import Layer
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import inputs_and_truths
@@ -36,169 +34,140 @@ ROWS = 2  # of every point, where a model answers several: rows of one group
 POINTS_AT_ONCE = 128
 
 
-class LayerFunctions:
-    """The model of a run as compiled functions that record all of its layers, in the model's
-    order."""
+class Recorder:
+    """The model of a run, applied at given inputs with all of its layers recorded."""
 
     def __init__(self, run):
-        task = self.task = run.task
-        self.real = np.array([factor.real for factor in task.factors])
-        self.differentiable = task.differentiable and self.real.any()
+        self.name, self.task = run.name, run.task
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.model.make(loop.shapes_of(task, lowering))
-        several = run.config.model.of_each_input
-        key = loop.stream(jax.random.key(0), "test")
-
-        def recorded(params, given):
-            output, activations = module.apply(params, given)
-            # JAX keeps the order of an ordered dictionary alone
-            return OrderedDict(activations, output=task.prediction(output))
-
-        def flat(params, inputs):
-            one = lambda given: jax.tree.map(jnp.ravel, recorded(params, given))
-            return jax.lax.map(one, inputs, batch_size=geometry.POINTS_AT_ONCE)
-
-        def rows(params, inputs):
-            def one(given):
-                activations = OrderedDict(module.apply(params, given)[1])
-                of_rows = lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS]
-                return jax.tree.map(of_rows, activations)
-
-            return jax.lax.map(one, inputs, batch_size=POINTS_AT_ONCE)
-
-        def tensors(params, points):
-            of_point = lambda point: recorded(params, task.example(key, point).input)
-            return geometry.metric_tensors(of_point, points, self.real)
-
-        def true_tensors(points):
-            of_point = lambda point: tasks.truth(task, task.example(key, point).target)
-            return geometry.metric_tensors(of_point, points, self.real)
-
-        self.features = jax.jit(flat)  # params, inputs -> {layer: (B, D)}
-        self.rows = jax.jit(rows)  # params, inputs -> {layer: (B, S, D)}, without the prediction
-        self._tensors, self._true_tensors = jax.jit(tensors), jax.jit(true_tensors)
+        self.module = run.config.model.make(loop.shapes_of(run.task, lowering))
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
 
-    def tensors(self, params, points) -> dict:
-        """(B, R, R) metric tensors of the R real factors by layer; none without a derivative."""
-        return jax.device_get(self._tensors(params, points)) if self.differentiable else {}
+    def recorded(self, params, code):
+        """{layer: activations} at one input, the prediction ('output') last."""
+        output, activations = self.module.apply(params, code)
+        # JAX keeps the order of an ordered dictionary alone
+        return OrderedDict(activations, output=self.task.prediction(output))
 
-    def true_tensors(self, points):
-        """The same of the true outputs."""
-        return jax.device_get(self._true_tensors(points)) if self.differentiable else None
+    def finite(self, features: dict, seed: int) -> dict:
+        """The layers on the host."""
+        features = jax.device_get(features)
+        for name, layer in features.items():
+            if not np.isfinite(layer).all():
+                raise RunError(f"{name} of seed {seed} has activations that are not finite")
+        return features
+
+    def check_held_out(self, held_out):
+        if not held_out.any():
+            raise RunError(f"{self.name}: nothing is held out to analyse")
 
 
-class Grid:
+class Grid(Recorder):
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
 
     def __init__(self, run):
-        task = self.task = tasks.on_grid(run.task)
+        super().__init__(run)
+        task = self.on_grid = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
-        most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
-        cells, where = tasks.cells(task.factors), tasks.geometry(task.factors)
+        factors = task.factors
+        cells, geometry_of_cells = tasks.cells(factors), tasks.geometry(factors)
         every = np.asarray(task.held_out(cells))
+        self.check_held_out(every)
+        most = MOST_CELLS if len(factors) <= 2 else MOST_CELLS_OF_MORE
         chosen, self.sizes = grids.subgrid(tasks.sizes(task), most, held_out_B=every)
-        if not every.any():
-            raise RunError(f"{run.name}: nothing is held out to analyse")
-        self.points, self.held_out = cells[chosen], every[chosen]
-        self.distance = grids.distance_to_seen(every, **where)[chosen]
-        self.border = grids.border(layers.BORDER, **where)[chosen]
+        self.points = cells[chosen]
         self.inputs, self.truths = inputs_and_truths(task, self.points)
-        self.functions = LayerFunctions(run)
-
-        def kept_parts(shown, codes):
-            mean_code = tasks.examples_at(task, jax.random.key(0), shown).input.mean(axis=0)
-            of_code = partial(outputs.superposition.mean_code_superpositions, lengths=task.parts)
-            return jax.vmap(of_code, (0, None))(codes, mean_code)
-
-        self.dataset, self.kept_parts = jax.jit(partial(loop.dataset_of, task)), jax.jit(kept_parts)
-
-    @cached_property
-    def true_similarities(self) -> dict:
-        return outputs.similarities(self.truths, self.truths)
-
-    @cached_property
-    def _of_layers(self) -> dict:
-        """What all layers share."""
-        factors = self.task.factors
-        several = len(factors) > 2
-        return {
+        flat_truths = np.asarray(self.truths).reshape(len(self.truths), -1)
+        real = np.array([factor.real for factor in factors])
+        self.differentiable = task.differentiable and real.any()
+        self.of_layers = {  # what all layers share
             "factors": self.points,
+            "held_out": every[chosen],
             "sizes": self.sizes,
-            "held_out": self.held_out,
-            "border": self.border,
-            "true_kernel": self.true_similarities["cosine"],
+            "border": grids.border(layers.BORDER, **geometry_of_cells)[chosen],
+            "distance": grids.distance_to_seen(every, **geometry_of_cells)[chosen],
+            "true_kernel": kernels.cosine(kernels.gram(flat_truths)),
             "real": tuple(factor.real for factor in factors),
             "periods": tuple(factor.period for factor in factors),
             "factor_names": () if len(factors) == 2 else tuple(factor.name for factor in factors),
-            # the only pair of two factors has its angle in the factorization
-            "tangent_names": tuple(f.name for f in factors if f.real) if several else (),
         }
 
-    def record(self, params, key, seed: int, needs):
-        features = _finite(self.functions.features(params, self.inputs), seed)
-        untrained, tensors = {}, {}
-        if "untrained" in needs:
-            untrained = jax.device_get(
-                self.functions.features(self.functions.init(key), self.inputs)
-            )
-        if "tensors" in needs:
-            tensors = self.functions.tensors(params, jnp.asarray(self.points))
-        of_layers = {
-            name: GridLayer(features=layer, tensors=tensors.get(name),
-                            untrained=untrained.get(name), **self._of_layers)
-            for name, layer in features.items()
-        }  # fmt: skip
-        dataset = self.dataset(key)
-        metric = all(isinf(factor.period) and factor.real for factor in self.task.factors)
-        return of_layers, GridPrediction(
-            predictions=features["output"],
-            truths=self.truths,
-            factors=self.points,
-            held_out=self.held_out,
-            distance=self.distance,
-            sizes=self.sizes,
-            true_similarities=self.true_similarities,
-            mean_code_parts=(
-                self._mean_code_parts(params, dataset) if "superpositions" in needs else None
-            ),
-            places=tasks.nearest_values(self.task.factors, self.points) if metric else None,
-            training_law=(_training_law(self.task, dataset) if "training_law" in needs else None),
-        )
+        def flat(params, inputs):
+            one = lambda code: jax.tree.map(jnp.ravel, self.recorded(params, code))
+            return jax.lax.map(one, inputs, batch_size=geometry.POINTS_AT_ONCE)
 
-    def _mean_code_parts(self, params, dataset):
+        def tensors(params, points):
+            key = loop.stream(jax.random.key(0), "test")
+            of_point = lambda point: self.recorded(params, run.task.example(key, point).input)
+            return geometry.metric_tensors(of_point, points, real)
+
+        def code_parts(points, codes):
+            mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
+            parts = partial(superposition.mean_code_superpositions, lengths=task.parts)
+            return jax.vmap(parts, (0, None))(codes, mean_code)
+
+        self.features, self.tensors = jax.jit(flat), jax.jit(tensors)
+        self.dataset = jax.jit(partial(loop.dataset_of, task))
+        self.code_parts = jax.jit(code_parts)
+
+    def record(self, params, key, seed: int) -> dict[str, Layer]:
+        @cache
+        def by_layer(array: str) -> dict:
+            if array == "untrained":
+                return jax.device_get(self.features(self.init(key), self.inputs))
+            if array == "tensors" and self.differentiable:
+                return jax.device_get(self.tensors(params, jnp.asarray(self.points)))
+            return {"output": self.outputs_of_parts(params, key)} if array == "code_parts" else {}
+
+        features = self.finite(self.features(params, self.inputs), seed)
+        costly = lambda name, array: by_layer(array).get(name)
+        return {
+            name: Layer(activations, **self.of_layers, costly=partial(costly, name))
+            for name, activations in features.items()
+        }
+
+    def outputs_of_parts(self, params, key):
         """(Q, F, D) the predictions for the held-out cells' codes of one factor each, the others
         at their mean over the training points; None for a task without such codes or points."""
+        dataset = self.dataset(key)
         if not (self.task.parts and isinstance(dataset, sampling.Table)):
             return None
-        shown = dataset.points[: int(dataset.count)]
-        alone = self.kept_parts(shown, self.inputs[self.held_out])
-        drawn = [self.functions.features(params, codes)["output"] for codes in alone]
-        return np.stack([np.asarray(each, np.float64) for each in drawn], axis=1)
+        points = dataset.points[: int(dataset.count)]
+        alone = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
+        outputs = [self.features(params, codes)["output"] for codes in alone]
+        return np.stack([np.asarray(output, np.float64) for output in outputs], axis=1)
 
-    def add_maps(self, maps: dict, of_layers: dict, prediction: GridPrediction):
+    def add_maps(self, maps: dict, of_layers: dict[str, Layer]):
         """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
+        output, held_out = of_layers["output"], self.of_layers["held_out"]
         if all(layer.tensors is not None for layer in of_layers.values()):
             volumes = [geometry.volume_element(layer.tensors) for layer in of_layers.values()]
             volume = np.reshape(volumes, (1, len(volumes), *self.sizes[::-1]))
             maps["volume"] = np.concatenate([maps.get("volume", volume[:0]), volume])
         if "held_out" in maps:
             return  # the rest is of the first network
-        maps["held_out"] = grids.over_grid(self.held_out, self.sizes)
-        for name, kernel in prediction.similarities.items():
+        maps["held_out"] = grids.over_grid(held_out, self.sizes)
+        gram, largest = kernels.gram(output.features), float(self.truths.max())
+        amplitude = largest if largest > 0 else 1.0
+        similarities = {
+            "cosine": kernels.cosine(gram),
+            "l2": kernels.l2(gram),
+            "overlap": kernels.overlap(output.features[:, None], amplitude=amplitude),
+        }
+        for name, kernel in similarities.items():
             maps[f"similarity.{name}"] = kernel.astype(np.float32)
         for name, layer in of_layers.items():
             panel = tuning.choose_units(tuning.tuning(layer.features, self.sizes), PANEL)
             maps[f"units.{name}"] = self.unit_maps(layer.features[:, panel])
         # well inside the hole, where nothing near was seen
-        distance = self.distance[self.held_out]
+        distance = output.distance[held_out]
         inside = np.flatnonzero(distance >= 0.6 * distance.max())
         chosen = inside[np.linspace(0, len(inside) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
-        shape, drawn = self.truths.shape[1:], prediction.predictions[self.held_out]
-        examples = {"output": drawn[chosen].reshape(EXAMPLES, *shape)}
-        examples["points"] = self.points[self.held_out][chosen]
-        for name, parts in prediction.superpositions.items():
+        shape = self.truths.shape[1:]
+        examples = {"output": output.features[held_out][chosen].reshape(EXAMPLES, *shape)}
+        examples["points"] = self.points[held_out][chosen]
+        for name, parts in layers.superpositions(output).items():
             if parts is not None:
                 examples[name] = parts[chosen].reshape(EXAMPLES, -1, *shape)
         for name, values in examples.items():
@@ -209,102 +178,63 @@ class Grid:
         return np.moveaxis(grids.over_grid(features_BxU, self.sizes), -1, 0)
 
 
-class IdCells:
-    """ID cells alone: at most `id_cells.MOST_CELLS`, but no fewer than there are effects."""
-
-    sizes = ()
-
-    def __init__(self, run):
-        task = tasks.on_grid(run.task)
-        if not tasks.has_grid(task):
-            raise RunError(f"{run.name}: its points form no grid")
-        points = tasks.points(task)
-        points = points[~np.asarray(task.held_out(points))]
-        most = max(id_cells.MOST_CELLS, sum(tasks.sizes(task)))
-        self.points = points[id_cells.choose_cells(points, most)]
-        self.inputs, _ = inputs_and_truths(task, self.points)
-        self.functions = LayerFunctions(run)
-        self.true_tensors = self.functions.true_tensors(jnp.asarray(self.points))
-        self.periods = [factor.period for factor in task.factors]
-
-    def record(self, params, key, seed: int, needs):
-        features = _finite(self.functions.features(params, self.inputs), seed)
-        tensors = self.functions.tensors(params, jnp.asarray(self.points))
-        shared = self.true_tensors, self.functions.real, self.periods
-        return {name: IdLayer(layer, self.points, tensors.get(name), *shared)
-                for name, layer in features.items()}, None  # fmt: skip
-
-
-class Points:
+class Points(Recorder):
     """The points that the task is measured at, with the inputs that each seed is scored on."""
 
     sizes = ()
 
     def __init__(self, run):
-        self.task, self.functions = run.task, LayerFunctions(run)
-        self.points = tasks.points(run.task)
-        self.held_out = np.asarray(run.task.held_out(self.points))
-        if not self.held_out.any():
-            raise RunError(f"{run.name}: nothing is held out to analyse")
+        super().__init__(run)
+        task, self.points = run.task, tasks.points(run.task)
+        self.held_out = np.asarray(task.held_out(self.points))
+        self.check_held_out(self.held_out)
         columns = [  # of an angle two, of a label one for each
             probes.targets_of(values, factor.period)
             if factor.real
             else np.isclose(values[:, None], factor.values[None])
-            for values, factor in zip(self.points.T, self.task.factors, strict=True)
+            for values, factor in zip(self.points.T, task.factors, strict=True)
         ]
-        self.read = np.concatenate(columns, axis=1)
+        self.factors = np.concatenate(columns, axis=1)
         # points of the same factors belong together, however often they were drawn
         _, self.groups = np.unique(self.points, axis=0, return_inverse=True)
-        self.inputs = jax.jit(lambda key: tasks.examples_at(
-            self.task, loop.stream(key, "test"), self.points).input)  # fmt: skip
+        several = run.config.model.of_each_input
 
-    def record(self, params, key, seed: int, needs):
+        def rows(params, inputs):
+            def one(code):
+                activations = OrderedDict(self.module.apply(params, code)[1])
+                of_rows = lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS]
+                return jax.tree.map(of_rows, activations)
+
+            return jax.lax.map(one, inputs, batch_size=POINTS_AT_ONCE)
+
+        self.rows = jax.jit(rows)  # params, inputs -> {layer: (B, S, D)}, without the prediction
+        self.inputs = jax.jit(
+            lambda key: tasks.examples_at(task, loop.stream(key, "test"), self.points).input
+        )
+
+    def record(self, params, key, seed: int) -> dict[str, Layer]:
         inputs = self.inputs(key)
-        trained = _finite(self.functions.rows(params, inputs), seed)
-        untrained = _finite(self.functions.rows(self.functions.init(key), inputs), seed)
+        trained = self.finite(self.rows(params, inputs), seed)
+        untrained = self.finite(self.rows(self.init(key), inputs), seed)
         count = next(iter(trained.values())).shape[1]
         rows = {
-            "factors": np.repeat(self.read, count, axis=0).astype(np.float64),
+            "factors": np.repeat(self.factors, count, axis=0).astype(np.float64),
             "held_out": np.repeat(self.held_out, count),
             "groups": np.repeat(self.groups, count),
+            "rows_per_point": count,
         }
         flat = lambda layer: layer.reshape(-1, layer.shape[2])
-        of_layers = {
-            name: PointLayer(features=flat(layer), untrained=flat(untrained[name]), **rows)
+        return {
+            name: Layer(flat(layer), **rows, costly={"untrained": flat(untrained[name])}.get)
             for name, layer in trained.items()
         }
-        last = list(of_layers.values())[-1].features
-        return of_layers, LastLayer(features=last, rows_per_point=count, **rows)
 
 
-PLACES = {"grid": Grid, "id_cells": IdCells, "points": Points}
+RECORDERS = {"grid": Grid, "points": Points}
 
 
-def place(run, at: str):
-    """One of the `PLACES` of a run, which keeps it."""
-    if at not in run.places:
-        run.places[at] = PLACES[at](run)
-    return run.places[at]
-
-
-def _finite(features: dict, seed: int) -> dict:
-    """The layers on the host."""
-    features = jax.device_get(features)
-    for name, layer in features.items():
-        if not np.isfinite(layer).all():
-            raise RunError(f"{name} of seed {seed} has activations that are not finite")
-    return features
-
-
-def _training_law(task, dataset):
-    """(V_F, ..., V_1) the share of the training points in each cell. Complete points alone count,
-    as stripes lack a factor; None without any, and for a stream."""
-    if not (isinstance(dataset, sampling.Table) and task.examples):
-        return None
-    points = np.asarray(dataset.points)[: int(dataset.count)]
-    points = points[~np.isnan(points).any(axis=1)]
-    if not len(points):
-        return None
-    law = np.zeros(tasks.sizes(task)[::-1])
-    np.add.at(law, tuple(tasks.nearest_values(task.factors, points).T[::-1]), 1 / len(points))
-    return law
+def recorder(run, at: str) -> Recorder:
+    """One of the `RECORDERS` of a run, which keeps it."""
+    if at not in run.recorders:
+        run.recorders[at] = RECORDERS[at](run)
+    return run.recorders[at]

@@ -50,7 +50,7 @@ class Run:
         self.seeds, self.steps = tuple(seeds), tuple(steps)
         self.path = None if path is None else Path(path)
         self.known_layers, self.known_outputs = layers or {}, outputs or {}
-        self.measured, self.places = None, {}  # of `measure` and `recording`, as far as asked for
+        self.measured, self.recorders = None, {}  # of `measure` and `recording`
         self.compared = {}  # of `over`
         if params is not None:
             given["params"] = params
@@ -318,9 +318,9 @@ class Run:
 
     def unit_maps(self, layer: str):
         """(D, V_F, ..., V_1): what every unit of a layer does over the grid, in the first seed."""
-        grid = recording.place(self.end, "grid")
+        grid = recording.recorder(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
-        return grid.unit_maps(np.asarray(grid.functions.features(network, grid.inputs)[layer]))
+        return grid.unit_maps(np.asarray(grid.features(network, grid.inputs)[layer]))
 
     def _answers(self, points, which: slice):
         """Some of what `Trainer.predict` gives of every network; the rest is not computed."""

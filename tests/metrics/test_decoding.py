@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import decoding, readout, registry
-from compgen_jax.metrics.decoding import LastLayer, PointLayer
+from compgen_jax.metrics.layers import Layer
 from tests.metrics.test_probes import explicit_ridge
 
 ROWS = 2
@@ -12,16 +12,17 @@ ROWS = 2
 
 def decoded(layer_BxSxD, points, held_out) -> dict:
     """All numbers of one layer, which is the last one, too."""
-    rows = {
-        "features": layer_BxSxD.reshape(-1, layer_BxSxD.shape[2]),
-        "factors": np.repeat(points, ROWS, axis=0).astype(np.float64),
-        "held_out": np.repeat(held_out, ROWS),
-    }
-    groups = np.repeat(np.unique(points, axis=0, return_inverse=True)[1], ROWS)
-    layer = PointLayer(untrained=rows["features"], groups=groups, **rows)
-    outputs = [metric for metric in registry.OUTPUT_METRICS if metric.at == "points"]
-    found = registry.layer_numbers(layer, "points")
-    return found | registry.numbers(outputs, LastLayer(rows_per_point=ROWS, **rows))
+    features = layer_BxSxD.reshape(-1, layer_BxSxD.shape[2])
+    groups = np.unique(points, axis=0, return_inverse=True)[1]
+    layer = Layer(
+        features,
+        np.repeat(points, ROWS, axis=0).astype(np.float64),
+        np.repeat(held_out, ROWS),
+        groups=np.repeat(groups, ROWS),
+        rows_per_point=ROWS,
+        costly={"untrained": features}.get,
+    )
+    return registry.numbers([metric for metric in registry.METRICS if metric.at == "points"], layer)
 
 
 def of_code(points):

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.metrics import circle, function, id_cells, probes, scaling
+from compgen_jax.metrics import circle, function, probes, scaling
 
 CELLS = np.array([(x, y) for y in range(3) for x in range(4)], float)
 ONES = np.ones((12, 3))
@@ -18,8 +18,6 @@ thresholds = partial(scaling.thresholds, field="n")
 row = {"grid": 8, "side": 0.5, "seed": 0, "n": 10, "status": "ok", "score": 1.0}
 REFUSED = [
     (lambda: probes.probe(ONES, CELLS, HALF), "6 ID points: 5 folds need at least 10"),
-    (lambda: id_cells.IdLayer(ONES[1:], CELLS), r"features must be \(12, D\), not \(11, 3\)"),
-    (lambda: id_cells.choose_cells(CELLS, 5), "most must be at least 6, the rank of the design"),
     (lambda: function.measure(len, AXES, lambda p: HALF | True), "of some of the 12 cells"),
     (lambda: function.measure(lambda p: {"nan": p / 0}, AXES, lambda p: HALF), "nan: NaN or inf"),
     (lambda: gaps(), "nothing is held out"),

@@ -47,8 +47,8 @@ def test_layers_are_named_by_their_places_in_the_tree():
         right: jax.Array
 
     network = lambda point: {"b": [point, {"__call__": (2 * point,)}], "a": Pair(point, point)}
-    found = function.measure_id_cells(network, grids.points(AXES), differentiable=False)
-    assert list(found) == ["a.left", "a.right", "b.0", "b.1.__call__.0"]
+    numbers = function.measure(network, AXES, held_out, differentiable=False)
+    assert list(numbers) == ["a.left", "a.right", "b.0", "b.1.__call__.0"]
 
 
 def test_agreements_need_true_outputs_and_geometry_a_derivative():

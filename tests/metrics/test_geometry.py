@@ -1,5 +1,3 @@
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +28,7 @@ def test_every_output_of_a_function_in_one_pass_against_its_jacobian(real):
     ignoring = tensors["first"]
     assert not np.any(geometry.volume_element(ignoring))
     assert not np.asarray(geometry.cosines(ignoring))[:, 0, 1].any()
-    assert all(np.isfinite(float(score)) for score in geometry.factorization(ignoring).values())
+    assert all(np.isfinite(float(score)) for score in geometry.factorization(ignoring))
 
 
 def test_readings_of_the_factorization_score_against_loops():
@@ -40,12 +38,7 @@ def test_readings_of_the_factorization_score_against_loops():
     pairs = [(0, 1), (0, 2), (1, 2)]
     crossed = [[abs(g[i, j]) for i, j in pairs] for g in metrics]
     sums = [[g[i, i] + g[j, j] for i, j in pairs] for g in metrics]
-    cosine = [[abs(g[i, j]) / math.sqrt(g[i, i] * g[j, j]) for i, j in pairs] for g in metrics]
-    expected = {
-        "ratio_of_means": 1 - np.mean(crossed) / np.mean(sums),
-        "mean_of_ratios": 1 - np.mean(np.divide(crossed, sums)),
-        "cosine": 1 - np.mean(cosine),
-    }
+    expected = 1 - np.mean(crossed) / np.mean(sums), 1 - np.mean(np.divide(crossed, sums))
     assert jax.device_get(geometry.factorization(metrics)) == pytest.approx(expected, rel=1e-5)
 
 

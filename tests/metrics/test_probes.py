@@ -51,14 +51,3 @@ def test_an_angle_is_probed_as_cosine_and_sine():
     for name, value in plain.items():
         np.testing.assert_array_equal(value[1], found[name][1])
         assert name.endswith("r2") or value[0] == found[name][0]
-
-
-def test_the_control_permutes_the_factors_of_id_points_among_themselves():
-    features, cells, held_out = three_factors()
-    seen, rng = np.flatnonzero(~held_out), np.random.default_rng(4)
-    rng.permutation(len(seen))  # the folds
-    shuffled = cells.copy()
-    shuffled[seen] = cells[rng.permutation(seen)]
-    scores, alone = (probes.probe(features, f, held_out, seed=4) for f in (cells, shuffled))
-    for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy"):
-        np.testing.assert_array_equal(scores[f"shuffled.{name}"], alone[name])

@@ -12,16 +12,13 @@ import pandas as pd
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.metrics import layers, probes, registry
-from compgen_jax.metrics.id_cells import IdLayer
+from compgen_jax.metrics import probes, registry
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, measure, recording
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
-from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import loop
 
 N = 8
 DIGITS = Config(
@@ -88,15 +85,15 @@ def test_the_table_has_every_layer_of_every_seed_and_is_read_back_to_the_bit(run
 
 def test_an_output_metric_of_ones_own_is_measured_when_asked_for(run, measured):
     """A layer's: tests/test_extend.py."""
-    kept = list(registry.OUTPUT_METRICS)
+    metrics = list(registry.METRICS)
 
-    @registry.output_metric("mine.largest")
-    def largest(predictions_BxD, held_out_B):
-        return predictions_BxD[held_out_B].max()
+    @registry.layer_metric("mine.largest", of_output=True)
+    def largest(layer):
+        return layer.features[layer.held_out].max()
 
     loaded = Run.load(run)
     found, cells = loaded.outputs("mine.largest"), loaded.cells
-    registry.OUTPUT_METRICS[:] = kept
+    registry.METRICS[:] = metrics
     expected = cells.predictions[:, cells.held_out].max(axis=(1, 2, 3))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     known = measure.read(run).numbers
@@ -114,7 +111,7 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monk
         chex.assert_trees_all_equal(at_step, loaded.at(step).params)
     layers = along.layers("probe.ood_r2")
     np.testing.assert_array_equal(layers[:, -1], measured.numbers["probe.ood_r2"])
-    metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
+    metrics = [metric for metric in registry.METRICS if "probe.ood_r2" in metric.names]
     alone = measure.take(loaded, metrics, steps[1:2], progress=False)
     np.testing.assert_array_equal(layers[:, 1], alone.values("probe.ood_r2"))
     assert (layers[:, 0, 2] != layers[:, -1, 2]).all()
@@ -142,7 +139,7 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
         probe = probes.mean_over_factors(probes.probe(images, cells.factors, corner))["ood_r2"]
         assert over.late.layers("probe.ood_r2")[seed, -1, -1] == pytest.approx(probe, abs=1e-3)
     table = pd.read_csv(next(workdir.glob("over_*")) / "layers.csv")
-    assert {*table.metric} == {f"probe.{score}" for score in layers.PROBE_SCORES}
+    assert {*table.metric} == {f"probe.{score}" for score in probes.SCORES}
     same = own.over(own).late.layers("volume.inner_effect")
     np.testing.assert_array_equal(same[:, -1], own.layers("volume.inner_effect"))
     with pytest.raises(RunError, match="only its layers are measured"):
@@ -161,50 +158,20 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
 def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured, tiny):
     assert measured.numbers["schmidt.rank"][:, 0].tolist() == [2, 2]
     np.testing.assert_allclose(measured.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
-    np.testing.assert_allclose(measured.numbers["factorization.cosine"][:, 0], 1, atol=1e-6)
+    factorization = measured.numbers["factorization.mean_of_ratios"]
+    np.testing.assert_allclose(factorization[:, 0], 1, atol=1e-6)
     code = lambda p: encode([(p[0], N), (p[1], N)], tiny.task.code)
     jacobian = np.float64(jax.jit(jax.jacfwd(code))(np.float32([5, 2])))
     volume = np.linalg.det(jacobian.T @ jacobian) ** 0.5
     np.testing.assert_allclose(measured.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)
 
 
-@pytest.mark.parametrize("digits", [False, True], ids=["bumps", "digits"])
-def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, tiny, digits):
-    """Of one layer, from single points by `jacfwd`; digits are labels with an angle."""
-    workdir = trained(DIGITS if digits else tiny)
-    run, name = Run.load(workdir), "layer_01"
-    task = run.task
-    points = tasks.points(task)
-    points = points[~np.asarray(task.held_out(points))]
-    module = run.config.model.make(loop.shapes_of(task))
-    params = jax.tree.map(lambda leaf: leaf[1], run.params)
-    real = np.array([factor.real for factor in task.factors])
-
-    def hidden_and_true(values, point):
-        example = task.example(jax.random.key(0), point.at[np.flatnonzero(real)].set(values))
-        hidden = module.apply(params, example.input)[1][name].ravel()
-        return hidden, tasks.truth(task, example.target).ravel()
-
-    hidden, _ = jax.jit(jax.vmap(hidden_and_true))(points[:, real], points)
-    jacobians = jax.jit(jax.vmap(jax.jacfwd(hidden_and_true)))(points[:, real], points)
-    tensors = [np.einsum("bdi,bdj->bij", each, each) for each in map(np.asarray, jacobians)]
-    periods = [factor.period for factor in task.factors]
-    layer = IdLayer(np.asarray(hidden), points, *tensors, real, periods)
-    for metric, expected in registry.layer_numbers(layer, "id_cells").items():
-        found = run.layers(metric)[1, 1]
-        assert found == pytest.approx(expected, rel=2e-3, abs=1e-6, nan_ok=True), metric
-    assert measured.sizes == (N, N)
-    assert measure.read(workdir).sizes == (() if digits else (N, N))
-
-
 def test_a_code_without_derivative_has_no_geometry_but_all_else(trained, tiny):
     config = changed(tiny, {"task.code.name": "onehot", "training.epochs": 1})
     run = Run.load(trained(config))
     assert "volume" not in run.maps
-    for metric in ("factorization.cosine", "id_cells.log10_volume_mean"):
-        assert np.isnan(run.layers(metric)).all()
-    for metric in ("probe.id_r2", "id_cells.interaction", "id_cells.probe"):
-        assert np.isfinite(run.layers(metric)).all()
+    assert np.isnan(run.layers("factorization.mean_of_ratios")).all()
+    assert np.isfinite(run.layers("probe.id_r2")).all()
 
 
 # --- three factors -------------------------------------------------------------------------------
@@ -239,10 +206,8 @@ def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
 def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatch):
     workdir, _ = three
     monkeypatch.setattr(recording, "MOST_CELLS_OF_MORE", 100)
-    names = {"schmidt.rank", "output.superposition.sums.r2"}
-    metrics = [metric for metric in measure.missing_metrics("grid", set())
-               if names & {*metric.fixed_names} or "tensors" in metric.needs]  # fmt: skip
-    found = measure.take(Run.load(workdir), metrics, progress=False)
+    metrics = measure.metrics_at("grid", ["schmidt", "output.superposition"])
+    found = measure.take(Run.load(workdir), metrics, progress=False, with_maps=True)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
     assert np.isfinite(found.numbers["schmidt.rank"]).all()
@@ -254,12 +219,17 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, monk
     workdir = shutil.copytree(three[0], tmp_path / "run", ignore=written)
     monkeypatch.setattr(measure, "FEW_FACTORS", 2)
     Run.load(workdir).late.layers("schmidt.rank")  # of late checkpoints nothing else is measured
-    assert len({*measure.read(workdir).table.metric}) == 3
+    assert len({*measure.read(workdir).table.metric}) == 4
     capsys.readouterr()
     few = measure.measure(Run.load(workdir), families=("probe", "anova.interaction"))
     bar = capsys.readouterr().err
     assert "--metrics=" not in bar and re.search(r"seed(/s)?, \w", bar)  # slow: seconds per seed
-    assert {name.partition(".")[0] for name in few.numbers} > {"probe", "anova", "angle"}
+    assert {name.partition(".")[0] for name in few.numbers} == {
+        "probe",
+        "anova",
+        "schmidt",
+        "explained",
+    }
     assert Run.load(workdir).layer_names == three[1].layers  # measures nothing more
     assert capsys.readouterr().err == ""
     whole = measure.measure(Run.load(workdir))
@@ -281,13 +251,13 @@ def test_runs_that_cannot_be_measured_are_named(run):
     params = jax.tree.map(np.copy, loaded.params)
     params["params"]["hidden_2"]["bias"][1] = np.nan
     broken = Run(loaded.config, loaded.task, loaded.seeds, params=params, path=run)
-    for place in ("grid", "points", "id_cells"):
+    for place in registry.PLACES:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
-            measure.take(broken, measure.missing_metrics(place, set()), progress=False)
+            measure.take(broken, measure.metrics_at(place), progress=False)
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds, params=loaded.params, path=run)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
-        measure.take(full, measure.missing_metrics("grid", set()), progress=False)
+        measure.take(full, measure.metrics_at("grid"), progress=False)
 
 
 @pytest.mark.parametrize(

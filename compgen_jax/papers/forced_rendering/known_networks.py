@@ -176,7 +176,9 @@ def layer_numbers(
         return jax.vmap(own)(points), geometry.metric_tensors(own, points)
 
     def measured(features, metrics):
-        numbers = layers.geometry_numbers(metrics, cells.held_out, border)
+        layer = layers.Layer(features, cells.factors, cells.held_out, border=border,
+                             costly={"tensors": metrics}.get)  # fmt: skip
+        numbers = layers.geometry_numbers(layer)
         if region == "corner":
             return numbers | tuning.layer_tuning(features, cells.sizes)
         probe = probes.probe(features, np.asarray(points), cells.held_out, folds=2)

@@ -26,12 +26,12 @@ def told_and_drawn(run):
     on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
     late checkpoints that render the combination. First for the network's layer, then for the same
     layer before training; NaN where a seed draws, or tells, all combinations alike."""
-    place, drawn = recording.place(run.end, "points"), run.late.cells.scores["rendered"]
+    place, drawn = recording.recorder(run.end, "points"), run.late.cells.scores["rendered"]
     drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
     labels, found = [not factor.real for factor in place.task.factors], []
     for index, (seed, key) in enumerate(zip(run.seeds, results.seed_keys(run.seeds), strict=True)):
         network = jax.tree.map(lambda leaf, k=index: leaf[k], run.params)
-        last = list(place.record(network, key, seed, ())[0].values())[-1]
+        last = list(place.record(network, key, seed).values())[-1]
         pair = {"trained": last.features, "untrained": last.untrained}
         read = decode(pair, place.points, place.held_out, classes=labels).quality
         told = [success_correlation(one, drawn_SxB[index], place.held_out) for one in read]

@@ -392,11 +392,11 @@ class ReadPlace(NamedTuple):
     held_out: np.ndarray
     difficulty: np.ndarray
 
-    def record(self, params, key, seed: int, needs):
+    def record(self, params, key, seed: int):
         rng = np.random.default_rng(seed)
         noise = BLUR * rng.normal(size=(2, *self.points.shape))
         both = self.points[None] + (0.1 + self.difficulty[..., None]) * noise
-        return {"last": SimpleNamespace(features=both[0], untrained=both[1])}, None
+        return {"last": SimpleNamespace(features=both[0], untrained=both[1])}
 
 
 def generator(name: str) -> Run:
@@ -415,7 +415,7 @@ def generator(name: str) -> Run:
     task = SimpleNamespace(factors=[SimpleNamespace(real=real) for real in (True, True, False)])
     place = ReadPlace(task, points, held_out, np.array(read.get(name, (hard, other))))
     cells = SimpleNamespace(held_out=held_out, scores={"rendered": ~missed})
-    return Run.known(SEEDS, cells, shown=None, places={"points": place})
+    return Run.known(SEEDS, cells, shown=None, recorders={"points": place})
 
 
 # --- constructions, and widths that are needed ---------------------------------------------------
