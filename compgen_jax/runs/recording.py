@@ -35,19 +35,37 @@ POINTS_AT_ONCE = 128
 
 
 class Recorder:
-    """The model of a run, applied at given inputs with all of its layers recorded."""
+    """The model of a run as compiled functions that record all of its layers, in the model's
+    order."""
 
     def __init__(self, run):
         self.name, self.task = run.name, run.task
+        real = np.array([factor.real for factor in run.task.factors])
+        self.differentiable = run.task.differentiable and real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
         self.module = run.config.model.make(loop.shapes_of(run.task, lowering))
+
+        def recorded(params, code):
+            output, activations = self.module.apply(params, code)
+            # JAX keeps the order of an ordered dictionary alone
+            return OrderedDict(activations, output=run.task.prediction(output))
+
+        def features(params, inputs):
+            one = lambda code: jax.tree.map(jnp.ravel, recorded(params, code))
+            return jax.lax.map(one, inputs, batch_size=geometry.POINTS_AT_ONCE)
+
+        def tensors(params, points):
+            key = loop.stream(jax.random.key(0), "test")
+            of_point = lambda point: recorded(params, run.task.example(key, point).input)
+            return geometry.metric_tensors(of_point, points, real)
+
+        self.features = jax.jit(features)  # params, inputs -> {layer: (B, D)}
+        self._tensors = jax.jit(tensors)
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
 
-    def recorded(self, params, code):
-        """{layer: activations} at one input, the prediction ('output') last."""
-        output, activations = self.module.apply(params, code)
-        # JAX keeps the order of an ordered dictionary alone
-        return OrderedDict(activations, output=self.task.prediction(output))
+    def tensors(self, params, points) -> dict:
+        """(B, R, R) metric tensors of the R real factors by layer; none without a derivative."""
+        return jax.device_get(self._tensors(params, points)) if self.differentiable else {}
 
     def finite(self, features: dict, seed: int) -> dict:
         """The layers on the host."""
@@ -67,7 +85,7 @@ class Grid(Recorder):
 
     def __init__(self, run):
         super().__init__(run)
-        task = self.on_grid = tasks.on_grid(run.task)
+        task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
         factors = task.factors
@@ -79,8 +97,6 @@ class Grid(Recorder):
         self.points = cells[chosen]
         self.inputs, self.truths = inputs_and_truths(task, self.points)
         flat_truths = np.asarray(self.truths).reshape(len(self.truths), -1)
-        real = np.array([factor.real for factor in factors])
-        self.differentiable = task.differentiable and real.any()
         self.of_layers = {  # what all layers share
             "factors": self.points,
             "held_out": every[chosen],
@@ -93,21 +109,11 @@ class Grid(Recorder):
             "factor_names": () if len(factors) == 2 else tuple(factor.name for factor in factors),
         }
 
-        def flat(params, inputs):
-            one = lambda code: jax.tree.map(jnp.ravel, self.recorded(params, code))
-            return jax.lax.map(one, inputs, batch_size=geometry.POINTS_AT_ONCE)
-
-        def tensors(params, points):
-            key = loop.stream(jax.random.key(0), "test")
-            of_point = lambda point: self.recorded(params, run.task.example(key, point).input)
-            return geometry.metric_tensors(of_point, points, real)
-
         def code_parts(points, codes):
             mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
             parts = partial(superposition.mean_code_superpositions, lengths=task.parts)
             return jax.vmap(parts, (0, None))(codes, mean_code)
 
-        self.features, self.tensors = jax.jit(flat), jax.jit(tensors)
         self.dataset = jax.jit(partial(loop.dataset_of, task))
         self.code_parts = jax.jit(code_parts)
 
@@ -116,8 +122,8 @@ class Grid(Recorder):
         def by_layer(array: str) -> dict:
             if array == "untrained":
                 return jax.device_get(self.features(self.init(key), self.inputs))
-            if array == "tensors" and self.differentiable:
-                return jax.device_get(self.tensors(params, jnp.asarray(self.points)))
+            if array == "tensors":
+                return self.tensors(params, jnp.asarray(self.points))
             return {"output": self.outputs_of_parts(params, key)} if array == "code_parts" else {}
 
         features = self.finite(self.features(params, self.inputs), seed)

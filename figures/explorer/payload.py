@@ -49,7 +49,7 @@ from compgen_jax.presets import PRESETS
 from compgen_jax.runs import predictions as given_predictions
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.recording import LayerFunctions
+from compgen_jax.runs.recording import Recorder
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEVEL
 from compgen_jax.tasks import images
@@ -363,13 +363,13 @@ class _Atlas:
     def layers(self) -> list[dict]:
         """Numbers, unit maps and metric tensors of every layer."""
         run, task = self.run, self.task
-        functions, params = LayerFunctions(run), self.params(self.steps[-1])
+        recorder, params = Recorder(run), self.params(self.steps[-1])
         inputs = self._inputs(0)
         networks = [jax.tree.map(lambda leaf, k=k: leaf[k], params) for k in range(len(self.seeds))]
-        features = [jax.device_get(functions.features(network, inputs)) for network in networks]
+        features = [jax.device_get(recorder.features(network, inputs)) for network in networks]
         tensors = [{}]  # none without a grid, nor of a code that has no derivative
         if tasks.has_grid(task):
-            tensors = [functions.tensors(each, jnp.asarray(self.cells)) for each in networks]
+            tensors = [recorder.tensors(each, jnp.asarray(self.cells)) for each in networks]
         numbers = {
             name: run.layers(name)[self.index]
             for name in LAYER_NUMBERS
