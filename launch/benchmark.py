@@ -8,7 +8,6 @@
 Prints a table, and one JSON line per row.
 """
 
-import importlib
 import importlib.util
 
 from absl import flags
@@ -16,25 +15,24 @@ from absl import flags
 from compgen_jax import cli
 from compgen_jax.config import ConfigError
 
-# the module and function of each; all but one have PyTorch as a peer
+from . import speed
+
 SUITES = {
-    "train": ("decoders", "train"),
-    "geometry": ("geometry", "run"),
-    "sweep": ("decoders", "sweep"),
-    "students": ("students", "run"),
+    "train": speed.train,
+    "geometry": speed.geometry,  # the one without PyTorch
+    "sweep": speed.sweep,
+    "students": speed.students,
 }
 SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)
 
 
 def main():
-    suites = SUITES if SUITE.value == "all" else (SUITE.value,)
-    if set(suites) != {"geometry"} and importlib.util.find_spec("torch") is None:
+    suites = list(SUITES) if SUITE.value == "all" else [SUITE.value]
+    if suites != ["geometry"] and importlib.util.find_spec("torch") is None:
         raise ConfigError("PyTorch is not installed; run make bench")
     for name in suites:
-        module, function = SUITES[name]
-        suite = getattr(importlib.import_module(f".suites.{module}", __package__), function)
-        table = suite(ROUNDS.value)
+        table = SUITES[name](ROUNDS.value)
         print(table.to_string(index=False, na_rep="-", float_format="{:.3g}".format), end="\n\n")
         print(table.assign(suite=name).to_json(orient="records", lines=True))
 

@@ -3,15 +3,14 @@ replaced."""
 
 import time
 
+import jax
 import numpy as np
 import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.presets import PRESETS
 from compgen_jax.tasks import modules
-from launch import benchmark
-from launch.suites import contenders, decoders, geometry, students, timing
-from launch.suites.timing import Contender
+from launch import benchmark, speed, torch_peers
 from tests.command import call
 
 SMALL = changed(PRESETS["hyperteacher_quick"], {
@@ -23,18 +22,28 @@ SMALL = changed(PRESETS["hyperteacher_quick"], {
 
 
 def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
-    seconds = {"gemm": 2.0, "PyTorch a": 6.0, "PyTorch b": 4.0, "one": 3.0, "many": 2.0}
-    monkeypatch.setattr(timing, "interleave", lambda turns, rounds: {n: seconds[n] for n in turns})
-    given = [Contender(name, 2, lambda: None) for name in list(seconds)[1:]]
-    given.append(Contender("none", 2, note="does not fit"))
-    table = timing.compare(given, "one", 1, 10, 100.0, 5).set_index("contender")
+    seconds = {"single runs": 3.0, "2 in turn": 2.0, "gemm": 2.0}
+    seconds |= {"PyTorch eager, a": 6.0, "PyTorch eager, b": 4.0}
+    monkeypatch.setattr(speed, "interleave", lambda turns, _: {n: seconds[n] for n in turns})
+    monkeypatch.setattr(speed.cost, "flops_of_step", lambda *_: 100.0)
+    monkeypatch.setattr(speed, "cores", lambda: 1)
+    monkeypatch.setattr(jax, "local_devices", lambda: [None])
+
+    def program(name, singles, *_, **__):
+        if "vmapped" in name:
+            return speed.Contender(name, len(singles), note="does not fit")
+        return speed.Contender(name, len(singles), lambda: None)
+
+    monkeypatch.setattr(speed, "program", program)
+    peers = dict.fromkeys("ab", lambda singles, steps: lambda: None)
+    table = speed.compare("heading", [SMALL, SMALL], 10, 1, peers, side=5).set_index("contender")
     ratios = table["over best PyTorch"].tolist()
-    assert ratios[:4] == pytest.approx([1.5, 1, 0.75, 0.5]) and np.isnan(ratios[4])
-    many = table.loc["many"]
-    assert many["over single runs"] == pytest.approx(2 / 3)
+    assert ratios[:4] == pytest.approx([1.5, 1, 1.5, 0.5]) and np.isnan(ratios[4])
+    many = table.loc["2 in turn"]
+    assert many["over single runs"] == pytest.approx(1 / 3)
     assert many["ms per step and trial"] == pytest.approx(100)
     assert many["share of GEMM peak"] == pytest.approx(100 / 0.1 / (2 * 5**3 / 2))
-    assert table.loc["none", "note"] == "does not fit"
+    assert table.loc["2 vmapped", "note"] == "does not fit"
 
 
 def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
@@ -43,22 +52,17 @@ def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     config = changed(tiny, conv | steps | {"task.support.region": "none"})
     monkeypatch.setattr(modules, "FITTED", 16)  # examples, for the means of a task
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
-    monkeypatch.setattr(contenders, "in_processes", lambda *_: lambda: time.sleep(1e-4))
-    monkeypatch.setattr(contenders, "cores", lambda: 2)
-    monkeypatch.setattr(students, "cores", lambda: 2)
-    peer = lambda singles, steps: lambda: time.sleep(1e-4)
-    monkeypatch.setattr(decoders, "TORCH_DECODERS", {"one after another": peer})
-    monkeypatch.setattr(students, "torch_batched", peer)
+    monkeypatch.setattr(speed, "cores", lambda: 2)
+    peer = lambda *_: lambda: time.sleep(1e-4)
+    for name in ("in_processes", "decoders", "students", "students_in_turn"):
+        monkeypatch.setattr(torch_peers, name, peer)
 
-    table = decoders.train(1, {"bump_cnn": 2}, side=8)
+    table = speed.train(1, {"bump_cnn": 2}, side=8)
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()
-    monkeypatch.setattr(decoders, "ON_CPU", (3,))
-    table = decoders.sweep(1, config, ((8, 12),), side=8).set_index("contender")
-    assert table.loc["single runs", "trials"] == 2 and table.loc["single runs", "waste"] == 0
-    assert table.loc["4 in turn", "waste"] == pytest.approx(1 - (64 + 144) / 288)
-    table = students.run(1, SMALL, (8, 4), 2, 8)
-    assert len(table) == 2 * 8
-    monkeypatch.setattr(geometry.run, "__defaults__", (("bump_cnn",),))
+    monkeypatch.setattr(speed, "MANY", ((2,), ()))
+    assert len(speed.sweep(1, config, grid=8, side=8)) == 6
+    assert len(speed.students(1, SMALL, (8, 4), 2, 8)) == 2 * 8
+    monkeypatch.setattr(speed.geometry, "__defaults__", (("bump_cnn",),))
     call(benchmark, "--suite=geometry", "--rounds=1")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + 3 + 1 + 3 + 1 and '"suite":"geometry"' in lines[-2]
