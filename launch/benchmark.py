@@ -3,7 +3,6 @@
     python -m launch.benchmark --suite=train      against PyTorch, which comes with `make bench`
     python -m launch.benchmark --suite=geometry   against a forward pass
     python -m launch.benchmark --suite=sweep      many trials at once, against one by one
-    python -m launch.benchmark --suite=students   small MLPs of tasks that are drawn at each step
 
 Prints a table, and one JSON line per row.
 """
@@ -21,7 +20,6 @@ SUITES = {
     "train": speed.train,
     "geometry": speed.geometry,  # the one without PyTorch
     "sweep": speed.sweep,
-    "students": speed.students,
 }
 SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)

@@ -3,8 +3,7 @@
     compgen-jax compare runs/a runs/b
 
 Prints, for every score, both means, the difference B - A with its 95% interval, and how many seeds
-would settle it. Writes compare.json and compare.png, a map of where they differ, to compare_A_B/
-or --out.
+would settle it. Writes compare.json to compare_A_B/ or --out.
 """
 
 from pathlib import Path
@@ -22,79 +21,77 @@ from compgen_jax.settings import demand
 from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
-from . import cell_maps
-
 A = flags.DEFINE_string("a", None, "The directory of a finished run.")
 B = flags.DEFINE_string("b", None, "The directory of another one, of the same task.")
 OUT = cli.define_out()
-REGIONS = ("id", "ood")
 NOTE = """settled: the interval leaves out 0. A number: about so many seeds would settle it. A dash:
 no number of seeds would. docs/how_to/compare.md says how to read it."""
 
 
 def main():
-    places = [Path(cli.require(holder)) for holder in (A, B)]
-    runs = [Run.load(place, with_networks=False) for place in places]
-    _check_same_task(*runs)
-    task = runs[0].task
+    paths = [Path(cli.require(holder)) for holder in (A, B)]
+    runs = [Run.load(path, with_networks=False) for path in paths]
+    check_same_task(*runs)
     seeds = [seed for seed in runs[0].seeds if seed in runs[1].seeds]
     of_each = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
     demand(seeds, f"the runs have no seed in common: {of_each}")
-    shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
-    scores = compare(*(run.summary for run in runs), seeds, task, shares)
-    fields = differences(*(run.config for run in runs)).items()
-    shown = lambda value: text.UNKNOWN if value is ABSENT else value
-    differs = [f"{name} {shown(of_a)} | {shown(of_b)}" for name, (of_a, of_b) in fields]
-    for letter, place, run in zip("AB", places, runs, strict=True):
-        print(f"{letter}: {place} ({run.config.name})")
-    print("their configs differ in: " + (", ".join(differs) or "nothing"))
+    task, summaries = runs[0].task, [run.summary for run in runs]
+    shares = set.intersection(*(directory.share_names(path) for path in paths)) - {task.error}
+    scores = compare(*summaries, seeds, task, shares)
+    differ = []
+    for name, values in differences(*(run.config for run in runs)).items():
+        first, second = (text.UNKNOWN if value is ABSENT else value for value in values)
+        differ.append(f"{name} {first} | {second}")
+    for letter, path, run in zip("AB", paths, runs, strict=True):
+        print(f"{letter}: {path} ({run.config.name})")
+    print("their configs differ in: " + (", ".join(differ) or "nothing"))
     print(f"{len(seeds)} common seeds: {', '.join(map(str, seeds))}")
     print("\n".join(table(scores)))
     print(NOTE)
-    out = Path(OUT.value or default_out(*places))
-    report = {"a": str(places[0]), "b": str(places[1]), "seeds": seeds, "differ": differs}
+    out = Path(OUT.value or default_out(*paths))
+    report = {"a": str(paths[0]), "b": str(paths[1]), "seeds": seeds, "differ": differ}
     directory.write_json(out / "compare.json", report | {"scores": scores})
-    cells = cell_differences(*runs, seeds)
-    directory.write_bytes(out / "compare.png", cell_maps.draw(task, cells, "B - A", signed=True))
-    print(f"wrote {out}/compare.json and compare.png")
+    print(f"wrote {out}/compare.json")
 
 
-def _check_same_task(a: Run, b: Run):
+def check_same_task(a: Run, b: Run):
     """Raises ConfigError unless both are scored alike, on the same cells with the same targets."""
-    parts = {
-        "they have other cells": tasks.points,
-        "they hold out other cells": lambda task: tasks.regions(task)["ood"],
-        "they ask for other outputs": lambda task: results.truths_at(task, tasks.points(task)),
-    }
-    of_different = f"{a.path} and {b.path} are of different tasks"
+    different = f"{a.path} and {b.path} are of different tasks: they"
     alike = tasks.number_names(a.task) == tasks.number_names(b.task)
-    demand(alike, f"{of_different}: they have other scores")
-    for what, part in parts.items():
-        first, second = part(a.task), part(b.task)
-        alike = first.shape == second.shape
-        alike = alike and np.allclose(first, second, atol=1e-6, equal_nan=True)
-        demand(alike, f"{of_different}: {what}")
+    demand(alike, f"{different} have other scores")
+    first, second = (
+        {
+            "have other cells": tasks.points(task),
+            "hold out other cells": tasks.regions(task)["ood"],
+            "ask for other outputs": results.truths_at(task, tasks.points(task)),
+        }
+        for task in (a.task, b.task)
+    )
+    for what, values in first.items():
+        alike = values.shape == second[what].shape
+        alike = alike and np.allclose(values, second[what], atol=1e-6, equal_nan=True)
+        demand(alike, f"{different} {what}")
 
 
 def default_out(a: Path, b: Path) -> str:
     """'compare_A_B' by the last names of two paths, and by those above them where these agree."""
-    ends = [path.resolve().parts for path in (a, b)]
-    longest = max(map(len, ends))
-    count = next((n for n in range(1, longest) if ends[0][-n:] != ends[1][-n:]), 1)
-    return "_".join(["compare", *("-".join(parts[-count:]) for parts in ends)])
+    first, second = a.resolve().parts, b.resolve().parts
+    longest = range(1, max(len(first), len(second)))
+    count = next((n for n in longest if first[-n:] != second[-n:]), 1)
+    return "_".join(["compare", "-".join(first[-count:]), "-".join(second[-count:])])
 
 
-def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
+def compare(summary_a: dict, summary_b: dict, seeds: list, task, shares: set) -> dict:
     """{'REGION.SCORE': a, b and difference, each with its interval; whether it is settled, and the
     seeds that would settle it, None if no number does} of two summaries."""
     compared = {}
-    for region in REGIONS:
+    for region in ("id", "ood"):
         cells = max(tasks.regions(task)[region].sum(), 1)
         for score in tasks.number_names(task):
             name = f"{region}.{score}"
             first, second = (  # as floats: None is NaN
-                np.array([each["seeds"][str(seed)].get(name) for seed in seeds], np.float64)
-                for each in (of_a, of_b)
+                np.array([summary["seeds"][str(seed)].get(name) for seed in seeds], np.float64)
+                for summary in (summary_a, summary_b)
             )
             difference, least = mean_with_interval(second - first), 0.0
             if score in shares:  # as claims judge them
@@ -120,13 +117,6 @@ def table(compared: dict) -> list[str]:
             needed = "unknown"
         lines.append(f"{name:{width}}  {means}{text.with_interval(row['difference']):32}{needed}")
     return lines
-
-
-def cell_differences(a: Run, b: Run, seeds: list) -> dict:
-    """B - A of every score at every cell, (T, B), for these seeds."""
-    rows_a, rows_b = ([run.seeds.index(seed) for seed in seeds] for run in (a, b))
-    of_a, of_b = (directory.read_cells(run.path) for run in (a, b))
-    return {name: of_b[name][rows_b] - of_a[name][rows_a] for name in of_a.keys() & of_b.keys()}
 
 
 if __name__ == "__main__":

@@ -14,14 +14,12 @@ import pandas
 from absl import flags
 
 from compgen_jax import claims, cli, settings
-from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts
-
-from . import cell_maps
 
 PREDICTIONS = flags.DEFINE_string("predictions", None, "The file of predictions, a .npz.")
 TASK = cli.define_task()
@@ -38,8 +36,8 @@ EXAMPLES = flags.DEFINE_integer(
 
 def main():
     config = cli.read_config(TASK, _load_task)
-    if config.is_sweep:
-        raise ConfigError(f"--task={TASK.value}: is a sweep, whose trials have tasks of their own")
+    hint = "is a sweep, whose trials have tasks of their own"
+    settings.demand(not config.is_sweep, f"--task={TASK.value}: {hint}")
     with settings.in_own_files(config.task):
         task = config.task.make()
         if settings.is_own(config.task):
@@ -52,8 +50,45 @@ def main():
         print(f"{cells} cells, of which {held_out} are held out; {examples}")
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         print(f"wrote {TEMPLATE.value}: {shapes}")
-    else:
-        _score(config, task)
+        return
+    path = Path(cli.require(PREDICTIONS))
+    run = predictions.load(path, config, task)
+    verdict = claims.judge(judge_run.composes, {"run": run}, {"case": run.name})
+    per_seed = predictions.numbers(run)
+    mean, shares = {}, judge_run.shares(task, run.cells.scores)
+    for name in next(iter(per_seed.values())):
+        region, _, score = name.partition(".")
+        mean[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
+        if score in shares:  # as claims have them
+            mean[name] = claims.of_share(mean[name], tasks.regions(task)[region].sum())
+    report = {
+        "task": config.name,
+        "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
+        "mean": mean,
+        "trivial": {
+            name: {".".join(place): value for place, value in numbers.items()}
+            for name, numbers in run.trivial.items()
+        },
+        "verdict": [verdict],
+    }
+    target = (Path(OUT.value) if OUT.value else path.parent) / f"{path.stem}.json"
+    directory.write_json(target, report)
+    print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
+    print("\n".join(judge_run.lines(verdict, "the held-out cells are composed")))
+    print("mean over seeds")
+    numbers = {"ID": {}, "OOD": {}}
+    for name, number in mean.items():
+        region, _, score = name.partition(".")
+        numbers[region.upper()][score] = text.with_interval(number)
+    print(pandas.DataFrame(numbers).to_string())
+    print("baselines that do not compose, OOD")
+    scores = dict.fromkeys(filter(None, (judge_run.headline(task), task.error)))
+    baselines = {
+        name: {score: text.number(means.get(("ood", score))) for score in scores}
+        for name, means in run.trivial.items()
+    }
+    print(pandas.DataFrame(baselines).T.to_string())
+    print(f"wrote {target}")
 
 
 def _load_task(value: str) -> Config:
@@ -63,64 +98,6 @@ def _load_task(value: str) -> Config:
         if isinstance(getattr(settings.load_file(path), name, None), type):
             return changed(Config(name=name), {"model.name": "mlp", "task.name": value})
     return cli.load_config(value, "--task=")
-
-
-def _score(config: Config, task):
-    path = Path(cli.require(PREDICTIONS))
-    run = predictions.load(path, config, task)
-    judged = claims.judge(judge_run.composes, {"run": run}, {"case": run.name})
-    per_seed = predictions.numbers(run)
-    mean = means(run, per_seed)
-    print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
-    verdict = judge_run.lines(judged, "the held-out cells are composed")
-    print("\n".join([*verdict, *table(run, mean)]))
-    report = {
-        "task": config.name,
-        "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
-        "mean": mean,
-        "trivial": {
-            name: {".".join(place): value for place, value in numbers.items()}
-            for name, numbers in run.trivial.items()
-        },
-        "verdict": [judged],
-    }
-    out = Path(OUT.value) if OUT.value else path.parent
-    directory.write_json(out / f"{path.stem}.json", report)
-    picture = cell_maps.draw(task, run.cells.scores, "mean over seeds")
-    directory.write_bytes(out / f"{path.stem}.png", picture)
-    print(f"wrote {out / path.stem}.json and {path.stem}.png")
-
-
-def means(run, per_seed: dict) -> dict:
-    """The mean over seeds of every number, with its interval; those of shares as claims have them
-    (`claims.of_share`)."""
-    averages, shares = {}, judge_run.shares(run.task, run.cells.scores)
-    masks = tasks.regions(run.task)
-    for name in next(iter(per_seed.values())):
-        region, _, score = name.partition(".")
-        averages[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
-        if score in shares:
-            averages[name] = claims.of_share(averages[name], masks[region].sum())
-    return averages
-
-
-def table(run, mean: dict) -> list[str]:
-    """Every number on ID and on held-out cells, then those of trivial predictors."""
-    numbers = {"ID": {}, "OOD": {}}
-    for name, number in mean.items():
-        region, _, score = name.partition(".")
-        numbers[region.upper()][score] = text.with_interval(number)
-    of_task = dict.fromkeys(filter(None, (judge_run.headline(run.task), run.task.error)))
-    baselines = {
-        name: {score: text.number(means.get(("ood", score))) for score in of_task}
-        for name, means in run.trivial.items()
-    }
-    return [
-        "mean over seeds",
-        *pandas.DataFrame(numbers).to_string().splitlines(),
-        "baselines that do not compose, OOD",
-        *pandas.DataFrame(baselines).T.to_string().splitlines(),
-    ]
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ work, eager, in the arrangements of its users (`torch_peers`).
 import resource
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import cycle, islice
 from statistics import median
 from typing import NamedTuple
 
@@ -22,10 +22,8 @@ from compgen_jax.metrics import geometry as tensors
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.presets import PRESETS
 from compgen_jax.runs import cost
-from compgen_jax.sweeps import plan
-from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop, task_group, trials
+from compgen_jax.training import loop, trials
 
 from . import torch_peers
 
@@ -33,10 +31,7 @@ SINGLE, PEER = "single runs", "PyTorch eager"
 SEEDS = 4
 STEPS = {"bump_cnn": 5, "bump_cnn_quick": 40}  # of every trial in one turn
 SWEEP_STEPS = 320  # of all trials of a program together, in one turn
-STUDENT_STEPS = 100
-WIDTHS = 256, 64  # of students
 MANY = (8,), (8, 64, 256)  # trials of a program on a CPU, and on an accelerator
-STUDENTS = 64  # on an accelerator
 
 
 class Contender(NamedTuple):
@@ -59,8 +54,7 @@ def train(rounds: int, steps=STEPS, side: int = 0) -> pandas.DataFrame:
     tables = []
     for name, count in steps.items():
         singles = [changed(PRESETS[name], {"training.seeds": (seed,)}) for seed in range(SEEDS)]
-        peers = {"one after another": torch_peers.decoders}
-        tables.append(compare(name, singles, count, rounds, peers, lowerings, side))
+        tables.append(compare(name, singles, count, rounds, lowerings, side))
     return pandas.concat(tables)
 
 
@@ -73,27 +67,8 @@ def sweep(rounds: int, config=PRESETS["data_scaling_quick"], grid=16, side=0) ->
         singles = [changed(config, values | {"training.seeds": (seed,)}) for seed in range(count)]
         heading = f"{config.model.width} channels, grid {grid}"
         lowerings = (choose_lowering(backend=backend, trials=count),)
-        peers = {"one after another": torch_peers.decoders}
         steps = max(2, SWEEP_STEPS // count)
-        tables.append(compare(heading, singles, steps, rounds, peers, lowerings, side))
-    return pandas.concat(tables)
-
-
-def students(rounds: int, sweep=PRESETS["hyperteacher_quick"], widths=WIDTHS,
-             steps=STUDENT_STEPS, side=0) -> pandas.DataFrame:  # fmt: skip
-    """Students of a sweep, of every width: 64 sets of modules, their weights and 8 inputs each,
-    drawn afresh at each step. All supports of a seed stand before the next seed."""
-    count = STUDENTS if jax.default_backend() != "cpu" else -(-SEEDS // cores()) * cores()
-    peers = {
-        "one after another": torch_peers.students_in_turn,
-        "batched": torch_peers.students,
-    }
-    tables, members = [], sorted(plan.first_trials(sweep), key=lambda trial: trial.seed)
-    for width in widths:
-        singles = [plan.config_of(sweep, trial) for trial in members]
-        singles = list(islice(cycle(s for s in singles if s.model.width == width), count))
-        heading = f"students of width {width}"
-        tables.append(compare(heading, singles, steps, rounds, peers, side=side))
+        tables.append(compare(heading, singles, steps, rounds, lowerings, side))
     return pandas.concat(tables)
 
 
@@ -105,7 +80,7 @@ def geometry(rounds: int, presets=("bump_cnn", "bump_cnn_quick")) -> pandas.Data
         config = PRESETS[preset]
         task, key, side = config.task.make(), jax.random.key(0), config.task.grid
         points = jnp.asarray(tasks.cells(task.factors))
-        model = config.model.make(task_group.shapes_of(task, "gemm"))  # it has a forward mode
+        model = config.model.make(loop.shapes_of(task, "gemm"))  # it has a forward mode
         params = model.init(key, task.example(key, points[0]).input)
 
         def layers(point, model=model, params=params, task=task, key=key):
@@ -136,14 +111,13 @@ def geometry(rounds: int, presets=("bump_cnn", "bump_cnn_quick")) -> pandas.Data
 # --- contenders --------------------------------------------------------------------------------
 
 
-def compare(heading, singles, steps, rounds, peers, lowerings=(None,), side=0) -> pandas.DataFrame:
+def compare(heading, singles, steps, rounds, lowerings, side=0) -> pandas.DataFrame:
     """A row for each way to train single runs of one program as trials: its time beside that of
     PyTorch's best, of our single runs, and of a matrix product.
 
-    heading: what all rows are of.  steps: of every trial in a turn.  peers: for each description a
-    function (singles, steps) that returns a function, which trains them and blocks.  lowerings: of
-    convolutions; all trials in one program have the first.  side: of the matrix product, by default
-    large for the device.
+    heading: what all rows are of.  steps: of every trial in a turn.  lowerings: of convolutions;
+    all trials in one program have the first.  side: of the matrix product, by default large for the
+    device.
     """
     count, devices, first = len(singles), jax.local_devices()[: len(singles)], lowerings[0]
     ours = []  # compiled before other processes share the cores
@@ -155,16 +129,12 @@ def compare(heading, singles, steps, rounds, peers, lowerings=(None,), side=0) -
     if len(devices) > 1:
         name = f"{count}, one at a time on each of {len(devices)} devices"
         ours.append(program(name, singles, steps, devices=devices, lowering=first))
-    # in this process and, on a CPU of several cores, in as many processes of one thread, each with
-    # its share of the trials
-    theirs, workers = [], min(cores(), count)
-    for how, peer in peers.items():
-        theirs.append(Contender(f"{PEER}, {how}", count, peer(singles, steps)))
-        if jax.default_backend() == "cpu" and workers > 1:
-            shares = [singles[k::workers] for k in range(workers)]
-            name = f"{PEER}, {how}, in {workers} processes of a thread"
-            run = torch_peers.in_processes(peer, shares, steps)
-            theirs.append(Contender(name, count, run))
+    # one after another in this process and, on a CPU of several cores, in as many of one thread
+    theirs, workers = [Contender(PEER, count, torch_peers.decoders(singles, steps))], cores()
+    if jax.default_backend() == "cpu" and min(workers, count) > 1:
+        shares = [singles[k::workers] for k in range(min(workers, count))]
+        name = f"{PEER}, in {len(shares)} processes of a thread"
+        theirs.append(Contender(name, count, torch_peers.in_processes(shares, steps)))
     side = side or (2048 if jax.default_backend() == "cpu" else 8192)
     a, product = jnp.ones((side, side), "float32"), jax.jit(jnp.matmul)  # TF32 on a GPU
     contenders = [*theirs, *ours]
@@ -198,18 +168,16 @@ def program(name, singles, steps, side_by_side=1, devices=None, lowering=None) -
         key = jax.random.key(single.training.seeds[0])
         dataset = loop.dataset_of(single.task.make(), key)
         slots.append(loop.Trial(key, loop.hyper_of(single), dataset, jnp.int32(0)))
-    capacity = max(sampling.capacity(slot.dataset) for slot in slots)  # of tables of points
-    slots = [slot._replace(dataset=sampling.padded(slot.dataset, capacity)) for slot in slots]
     slots = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
     try:
         config = changed(singles[0], {"execution.chunk_steps": steps})
         trainer = loop.make_trainer(config, lowering, side_by_side)
         state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
         advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
-        spread, n_steps = trials.OverSplitTrials(advance, side_by_side, devices), jnp.int32(steps)
+        spread, n_steps = trials.MappedTrials(advance, side_by_side, devices), jnp.int32(steps)
         slots, state = trials.split((slots, state), devices)
         start = time.perf_counter()
-        spread.lower(n_steps, (slots, state))()
+        spread.compile(ThreadPoolExecutor(1), n_steps, (slots, state)).result()
         seconds = time.perf_counter() - start
 
         def run():

@@ -9,24 +9,18 @@ import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.presets import PRESETS
-from compgen_jax.tasks import modules
 from launch import benchmark, speed, torch_peers
 from tests.command import call
-
-SMALL = changed(PRESETS["hyperteacher_quick"], {
-    "task.modules": 4, "task.most": 2, "task.inputs": 3, "task.hidden": 5, "task.outputs": 2,
-    "task.samples": 3, "task.tests": 8, "task.support.seen": 5, "training.batch_size": 6,
-    "training.steps": 4, "training.evaluate_every": 4, "training.seeds": (0, 1),
-    "sweep.axes": (("task.support.seen", (4, 6)), ("model.width", (4, 8))),
-})  # fmt: skip
 
 
 def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
     seconds = {"single runs": 3.0, "2 in turn": 2.0, "gemm": 2.0}
-    seconds |= {"PyTorch eager, a": 6.0, "PyTorch eager, b": 4.0}
+    seconds |= {"PyTorch eager": 6.0, "PyTorch eager, in 2 processes of a thread": 4.0}
     monkeypatch.setattr(speed, "interleave", lambda turns, _: {n: seconds[n] for n in turns})
     monkeypatch.setattr(speed.cost, "flops_of_step", lambda *_: 100.0)
-    monkeypatch.setattr(speed, "cores", lambda: 1)
+    monkeypatch.setattr(speed, "cores", lambda: 2)
+    for name in ("in_processes", "decoders"):
+        monkeypatch.setattr(torch_peers, name, lambda *_: lambda: None)
     monkeypatch.setattr(jax, "local_devices", lambda: [None])
 
     def program(name, singles, *_, **__):
@@ -35,8 +29,8 @@ def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch)
         return speed.Contender(name, len(singles), lambda: None)
 
     monkeypatch.setattr(speed, "program", program)
-    peers = dict.fromkeys("ab", lambda singles, steps: lambda: None)
-    table = speed.compare("heading", [SMALL, SMALL], 10, 1, peers, side=5).set_index("contender")
+    singles = [PRESETS["bump_cnn_quick"]] * 2
+    table = speed.compare("heading", singles, 10, 1, (None,), side=5).set_index("contender")
     ratios = table["over best PyTorch"].tolist()
     assert ratios[:4] == pytest.approx([1.5, 1, 1.5, 0.5]) and np.isnan(ratios[4])
     many = table.loc["2 in turn"]
@@ -50,18 +44,16 @@ def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     conv = {"model.name": "conv", "model.depth": 2, "model.width": 4}
     steps = {"training.steps": 4, "training.batch_size": 4}
     config = changed(tiny, conv | steps | {"task.support.region": "none"})
-    monkeypatch.setattr(modules, "FITTED", 16)  # examples, for the means of a task
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
     monkeypatch.setattr(speed, "cores", lambda: 2)
     peer = lambda *_: lambda: time.sleep(1e-4)
-    for name in ("in_processes", "decoders", "students", "students_in_turn"):
+    for name in ("in_processes", "decoders"):
         monkeypatch.setattr(torch_peers, name, peer)
 
     table = speed.train(1, {"bump_cnn": 2}, side=8)
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()
     monkeypatch.setattr(speed, "MANY", ((2,), ()))
     assert len(speed.sweep(1, config, grid=8, side=8)) == 6
-    assert len(speed.students(1, SMALL, (8, 4), 2, 8)) == 2 * 8
     monkeypatch.setattr(speed.geometry, "__defaults__", (("bump_cnn",),))
     call(benchmark, "--suite=geometry", "--rounds=1")
     lines = capsys.readouterr().out.splitlines()

@@ -1,7 +1,8 @@
 """Predictions of any framework: scored as a run of ours is, and refused in one line."""
 
 import json
-from unittest.mock import Mock
+import re
+from pathlib import Path
 
 import chex
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from compgen_jax.runs import predictions
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from launch import cell_maps, score
+from launch import score
 from tests.command import call, refused
 from tests.trees import TWO_PROGRAMS
 
@@ -65,7 +66,6 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     assert report["mean"]["id.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
     assert {row["verdict"] for row in report["verdict"]} == {verdict}
-    assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
@@ -100,17 +100,21 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
 
 
-def test_the_first_factor_of_a_map_is_across_and_the_second_up(run, monkeypatch):
-    saved = Mock(return_value={"png": b""})
-    monkeypatch.setattr(cell_maps.plotting, "saved", saved)
-    x, y = tasks.points(run.task).T
-    cell_maps.draw(run.task, {"mse": (x + 10 * y)[None], "rendered": (x > y)[None]}, "by hand")
-    figure = saved.call_args.args[0]
-    cell_maps.plotting.close(figure)
-    axis = figure.axes[0]
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("x", "y")
-    columns, rows = np.meshgrid(np.arange(8), np.arange(8))
-    np.testing.assert_array_equal(axis.images[0].get_array(), columns + 10 * rows)
+def test_the_page_shows_where_networks_fail(tmp_path, monkeypatch):
+    """Its snippet, on predictions that are wrong at held-out cells."""
+    page = (Path(__file__).parents[2] / "docs" / "how_to" / "score.md").read_text()
+    *_, snippet = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    monkeypatch.chdir(tmp_path)
+    run_score("--template=seed_0.npz", *TASK)
+    with np.load("seed_0.npz") as template:
+        held_out, wrong = template["held_out"], template["targets"].copy()
+    wrong[held_out] += 2
+    np.savez("predictions.npz", predictions=wrong[None])
+    names = {}
+    exec(snippet, names)
+    names["plt"].close()
+    np.testing.assert_allclose(names["errors"], 4 * held_out, atol=1e-6)
+    assert Path("predictions.png").exists()
 
 
 UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))
