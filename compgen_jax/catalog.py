@@ -8,7 +8,6 @@ from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering
 from compgen_jax.papers.forced_rendering import known as forced_rendering_known
 from compgen_jax.papers.forced_rendering import known_low_rank, known_networks, known_turns
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.scale import known as scale_known
 from compgen_jax.papers.scale import picks as scale_picks
 from compgen_jax.papers.scale import scale_claims
 from compgen_jax.papers.scale import scale_presets as scale_runs
@@ -41,7 +40,7 @@ FORCED_RENDERING = _paper(
     forced_rendering_claims,
     (forced_rendering_known, known_low_rank, known_networks, known_turns),
 )
-SCALE = _paper("Scale", "S", scale_runs, scale_claims, (scale_known,), more=scale_picks.more)
+SCALE = _paper("Scale", "S", scale_runs, scale_claims, (), more=scale_picks.more)
 LEAGUE = Paper(
     "League",
     "L",

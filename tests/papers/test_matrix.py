@@ -23,7 +23,9 @@ def test_criteria_reproduce_what_the_matrix_says(name):
     assert wrongly_decided(tried(matrix, claims), matrix) == []
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.title)
+@pytest.mark.parametrize(
+    "paper", [paper for paper in PAPERS if paper.matrices], ids=lambda paper: paper.title
+)
 def test_every_claim_is_tried(paper):
     rows = {row.partition(",")[0] for matrix in paper.matrices for row in matrix.rows}
     untried = {claim.name for claim in paper.claims} - rows

@@ -1,14 +1,11 @@
 """S1: do more sets of modules and wider students lead to composition?
 
-Which students of several widths and numbers of modules answer is picked by their configs (`runs`).
 At the middle scale a network is a draw of teacher, split and seed, so intervals are over these.
-No sentence of the paper has `own` networks here: at the paper's size ours take a tenth of the
-authors' 300,000 steps, at another rate (`runs.STUDENT`).
 """
 
 import numpy as np
 
-from compgen_jax.claims import NOWHERE, Undecided, above, below, claim, learnt, note
+from compgen_jax.claims import TRAINED, Undecided, above, below, claim, learnt, note
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.quantities import (
     COMPOSED,
@@ -24,92 +21,75 @@ TRAINED_STEPS = 0.9  # share of right steps ID from which a student of preferenc
 RISE = 0.1
 R2, GAIN, STEPS = "ood.r2", "ood.gain", "ood.step_accuracy"
 TITLES = {R2: "R² OOD", GAIN: "gain OOD", STEPS: "step accuracy OOD"}
-PAIR = {"few": "{few}", "many": "{many}"}
-STUDENTS = tuple(  # cases of claims on all students of a scale
-    {"case": case, "students": pattern}
-    for case, pattern in (("", "modules_*"), ("middle scale", "draws_*"))
+STUDENTS = (  # cases of claims on all students of a scale
+    {"case": "", "students": "modules_*"},
+    {"case": "middle scale", "students": "draws_*"},
 )
 
 
-def pair(case: str, few: str, many: str) -> dict:
-    """A student that has seen the fewest sets, and one that has seen the most."""
-    return {"case": case, "few": few, "many": many}
+def pairs(*cases) -> dict:
+    """Cases (case, student of the fewest sets seen, of the most)."""
+    return {
+        "cases": [{"case": case, "few": few, "many": many} for case, few, many in cases],
+        "runs": {"few": "{few}", "many": "{many}"},
+    }
 
 
-def rise(few, many, name: str, least: float = -np.inf):
-    """From the fewest sets seen to the most; scores below `least` count as it."""
+def rises(few, many, name: str, learnt_by="id.r2", trained=TRAINED, least=-np.inf):
+    """From the fewest sets seen to the most a score rises; below `least` it counts as it."""
+    title = "R² ID" if learnt_by == "id.r2" else "step accuracy ID"
+    yield learnt(score(many, learnt_by), title, trained)
     fewest, most = (picks.sets_seen(run.config) for run in (few, many))
-    title = f"{TITLES[name]} at {most} - at {fewest} sets seen"
     low, high = (np.maximum(score(run, name), least) for run in (few, many))
-    return above(RISE, high - low, title, against=0)
+    title = f"{TITLES[name]} at {most} - at {fewest} sets seen"
+    yield above(RISE, high - low, title, against=0)
+    for sets, run in ((fewest, few), (most, many)):
+        yield note(f"{TITLES[name]} at {sets} sets", score(run, name))
 
 
-def levels(few, many, name: str):
-    for run in (few, many):
-        yield note(f"{TITLES[name]} at {picks.sets_seen(run.config)} sets", score(run, name))
-
-
-DATA = {
-    "figure": "scale1",
-    "cases": (
-        pair("data", "modules_8_seen_9_width_256", "modules_8_seen_69_width_256"),
-        pair("data", "modules_16_seen_11_width_2048", "modules_16_seen_609_width_2048"),
-        pair("data, middle scale", "draws_seen_60_width_512", "draws_seen_522_width_512"),
-    ),
-    "runs": PAIR,
-}
-OTHERS = {
-    "figure": "scale1d",
-    "cases": tuple(
-        pair(
-            model.removeprefix("task_"),
-            f"modules_{modules}_seen_{few}_width_{width}_{model}",
-            f"modules_{modules}_seen_{many}_width_{width}_{model}",
+DATA = {"figure": "scale1"} | pairs(
+    ("data", "modules_8_seen_9_width_256", "modules_8_seen_69_width_256"),
+    ("data", "modules_16_seen_11_width_2048", "modules_16_seen_609_width_2048"),
+    ("data, middle scale", "draws_seen_60_width_512", "draws_seen_522_width_512"),
+)
+OTHERS = {"figure": "scale1d"} | pairs(
+    *(
+        (model.removeprefix("task_"), *(sizes.format(seen) + model for seen in sets))
+        for model, sizes, sets in (
+            ("task_transformer", "modules_8_seen_{}_width_64_", (9, 69)),
+            ("hypernetwork", "modules_8_seen_{}_width_64_", (9, 69)),
+            ("task_transformer", "modules_16_seen_{}_width_256_", (70, 522)),
+            ("hypernetwork", "modules_16_seen_{}_width_1024_", (70, 522)),
         )
-        for modules, few, many, width, model in (
-            (8, 9, 69, 64, "task_transformer"),
-            (8, 9, 69, 64, "hypernetwork"),
-            (16, 70, 522, 256, "task_transformer"),
-            (16, 70, 522, 1024, "hypernetwork"),
-        )
-    ),
-    "runs": PAIR,
-}
+    )
+)
+PREFERENCES = {"figure": "gridworld"} | pairs(
+    ("preference gridworld", "preference_seen_9", "preference_seen_69"),
+    ("preference gridworld", "preference_seen_60", "preference_seen_522"),
+)
 
 
-@claim("S1a", own=NOWHERE, **DATA)
+@claim("S1a", **DATA)
 def more_sets_help(few, many):
     """More sets of modules seen raise R² on held-out ones."""
-    yield learnt(score(many, "id.r2"), "R² ID")
-    yield rise(few, many, R2)
-    yield from levels(few, many, R2)
+    yield from rises(few, many, R2)
 
 
 @claim("S1a.gain", **DATA)
 def more_sets_raise_the_gain(few, many):
     """More sets of modules seen raise the gain over the best bilinear map, counted from 0."""
-    yield learnt(score(many, "id.r2"), "R² ID")
-    yield rise(few, many, GAIN, least=0.0)
-    yield from levels(few, many, GAIN)
+    yield from rises(few, many, GAIN, least=0.0)
 
 
 @claim(
     "S1a.interpolation",
     figure="same_examples",
-    cases=tuple(
-        {"case": case, "student": f"few_modules_8_seen_{sets}_width_256{support}"}
-        for case, sets, support in (
-            ("9 sets", 9, ""),
-            ("22 sets", 22, ""),
-            ("44 sets", 44, ""),
-            ("69 sets", 69, ""),
-            ("equal", 44, "_equal"),
-            ("popular", 44, "_popular"),
-            ("unpopular", 44, "_unpopular"),
-            ("disconnected", 44, "_disconnected"),
-        )
-    ),
-    runs={"student": "{student}"},
+    cases=[{"case": f"{sets} sets", "support": f"{sets}_width_256"} for sets in (9, 22, 44, 69)]
+    + [
+        {"case": support, "support": f"44_width_256_{support}"}
+        for support in ("equal", "popular", "unpopular", "disconnected")
+    ],
+    runs={"student": "few_modules_8_seen_{support}"},
 )
 def more_than_interpolation(student):
     """A student gains more on held-out sets than kernel regression on the same examples."""
@@ -120,36 +100,24 @@ def more_than_interpolation(student):
     yield note("gain OOD of kernel regression", by_kernel)
 
 
-@claim("S1d", own=NOWHERE, **OTHERS)
+@claim("S1d", **OTHERS)
 def more_sets_help_others(few, many):
     """More sets of modules seen raise R² on held-out ones for a {case}, too."""
-    yield from more_sets_help.function(few, many)
+    yield from rises(few, many, R2)
 
 
 @claim("S1d.gain", **OTHERS)
 def more_sets_raise_the_gain_of_others(few, many):
     """More sets of modules seen raise the gain of a {case} over the best bilinear map, counted from
     0."""
-    yield from more_sets_raise_the_gain.function(few, many)
+    yield from rises(few, many, GAIN, least=0.0)
 
 
-PREFERENCES = {
-    "figure": "gridworld",
-    "cases": (
-        pair("preference gridworld", "preference_seen_9", "preference_seen_69"),
-        pair("preference gridworld", "preference_seen_60", "preference_seen_522"),
-    ),
-    "runs": PAIR,
-}
-
-
-@claim("S1d.preferences", own=NOWHERE, **PREFERENCES)
+@claim("S1d.preferences", **PREFERENCES)
 def more_preferences_help(few, many):
     """More sets of preferences seen raise the share of right steps in a gridworld on held-out
     ones."""
-    yield learnt(score(many, "id.step_accuracy"), "step accuracy ID", TRAINED_STEPS)
-    yield rise(few, many, STEPS)
-    yield from levels(few, many, STEPS)
+    yield from rises(few, many, STEPS, "id.step_accuracy", TRAINED_STEPS)
 
 
 @claim("S1d.plans", **PREFERENCES)
@@ -161,80 +129,63 @@ def more_preferences_help_beyond_the_nearest_plan(few, many):
     yield above(COMPOSED, gain, "1 - wrong steps OOD / the nearest seen set's")
 
 
-# --- width -------------------------------------------------------------------------------------
-
-
-def by_width(students, name: str) -> dict:
-    """{width: (S,) a score with the most sets seen}; {} unless there are several widths and numbers
-    of sets."""
+def by_width(students) -> dict:
+    """{width: the run with the most sets seen}; {} unless there are several widths and numbers of
+    sets."""
     grid = picks.seen_by_width(students)
-    if len(grid) < 2 or min(map(len, grid.values())) < 2:
-        return {}
-    return {width: score(of_width[-1], name) for width, of_width in grid.items()}
+    several = len(grid) > 1 and min(map(len, grid.values())) > 1
+    return {width: runs[-1] for width, runs in grid.items()} if several else {}
 
 
-def slope_with_width(students, name: str):
-    scored = by_width(students, name)
-    per_doubling = slope(np.log2(list(scored)), np.stack(list(scored.values())))
+def slope_with_width(of_width: dict, name: str):
+    per_doubling = slope(np.log2(list(of_width)), scores(of_width.values(), name))
     return above(0.0, per_doubling, f"slope of {TITLES[name]} per doubling of width")
 
 
 WIDTH = {"figure": "scale1", "cases": STUDENTS, "runs": {"students": "{students}"}}
 
 
-@claim("S1b", own=NOWHERE, **WIDTH)
+@claim("S1b", **WIDTH)
 def width_helps(students):
     """Wider students compose better."""
-    gains = list(by_width(students, GAIN).items())
-    if not gains:
-        return
-    width, gain = gains[-1]
-    yield learnt(by_width(students, "id.r2")[width], "R² ID")
-    yield slope_with_width(students, R2)
-    yield above(COMPOSED, gain, f"gain OOD at width {width}")
-    for each, r2 in by_width(students, R2).items():
-        yield note(f"R² OOD at width {each}", r2)
+    if of_width := by_width(students):
+        width = max(of_width)
+        yield learnt(score(of_width[width], "id.r2"), "R² ID")
+        yield slope_with_width(of_width, R2)
+        yield above(COMPOSED, score(of_width[width], GAIN), f"gain OOD at width {width}")
+        for width, run in of_width.items():
+            yield note(f"R² OOD at width {width}", score(run, R2))
 
 
 @claim("S1b.gain", **WIDTH)
 def width_raises_the_gain(students):
     """Wider students gain more over the best bilinear map, up to the widest two."""
-    gains = list(by_width(students, GAIN).items())
-    if not gains:
-        return
-    (second, less), (width, gain) = gains[-2:]
-    yield learnt(by_width(students, "id.r2")[width], "R² ID")
-    yield slope_with_width(students, GAIN)
-    yield above(0.0, gain - less, f"gain OOD at width {width} - at {second}")
-    yield above(COMPOSED, gain, f"gain OOD at width {width}")
+    if of_width := by_width(students):
+        second, width = sorted(of_width)[-2:]
+        gain = score(of_width[width], GAIN)
+        yield learnt(score(of_width[width], "id.r2"), "R² ID")
+        yield slope_with_width(of_width, GAIN)
+        more = gain - score(of_width[second], GAIN)
+        yield above(0.0, more, f"gain OOD at width {width} - at {second}")
+        yield above(COMPOSED, gain, f"gain OOD at width {width}")
 
 
-# --- sets needed -------------------------------------------------------------------------------
-
-
-def sets_needed(by_modules: dict):
-    """(M, S): sets seen that give the gain .5, by number of modules; see `needed_for`."""
-    seen = lambda group: [picks.sets_seen(run.config) for run in group]
-    groups = by_modules.values()
-    return np.stack([needed_for(seen(group), scores(group, GAIN)) for group in groups])
-
-
-@claim(
-    "S1c",
-    figure="scale1",
-    cases=[{"case": "tasks needed"}],
-    runs={"students": "modules_*"},
-    own=NOWHERE,
-)
+@claim("S1c", figure="scale1", cases=[{"case": "tasks needed"}], runs={"students": "modules_*"})
 def fewer_than_all_sets_are_needed(students):
     """The seen sets that are needed grow more slowly than all sets."""
     by_modules = picks.seen_by_modules(students)
     if len(by_modules) < 2:
         return
-    groups, needed = by_modules.values(), sets_needed(by_modules)
+    needed = np.stack(
+        [
+            needed_for([picks.sets_seen(run.config) for run in runs], scores(runs, GAIN))
+            for runs in by_modules.values()
+        ]
+    )
     yield Undecided(not_bracketed(needed, "the fewest sets"))
-    yield learnt(scores([group[-1] for group in groups], "id.r2").min(axis=0), "R² ID")
-    all_sets = [group[-1].summary["task"]["sets"] for group in groups]
+    most = [runs[-1] for runs in by_modules.values()]
+    yield learnt(scores(most, "id.r2").min(axis=0), "R² ID")
+    all_sets = [run.summary["task"]["sets"] for run in most]
     exponent = slope(np.log(all_sets), np.log(bracketed(needed)))
     yield below(1.0, exponent, f"exponent over {', '.join(map(str, by_modules))} modules")
 

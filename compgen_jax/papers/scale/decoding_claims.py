@@ -1,12 +1,12 @@
 """S4: where networks compose, the weights of modules can be read linearly off their last layer.
 
-What is read of a layer is the R² of a linear readout of the latent, fitted on seen sets and scored
-on held-out ones: (S, L), the code first.
+R² is that of a linear readout of the latent, fitted on seen sets and scored on held-out ones: by
+width W, number of sets seen K, seed S and layer L, of which the code is the first.
 """
 
 import numpy as np
 
-from compgen_jax.claims import NOWHERE, Undecided, above, below, claim, note
+from compgen_jax.claims import Undecided, above, below, claim, note
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.composing import STUDENTS
 from compgen_jax.papers.scale.quantities import COMPOSED, correlation, mean_where, score
@@ -17,7 +17,7 @@ OF_LAYERS = {"figure": "scale4", "cases": STUDENTS, "runs": {"students": "{stude
 
 
 def read(run):
-    """(S, L): R² of the latent on held-out sets, by a linear readout fitted on seen sets."""
+    """(S, L): R² of the latent."""
     return run.layers("decode.ood_r2")
 
 
@@ -25,80 +25,8 @@ def read_untrained(run):
     return run.layers("decode.untrained.ood_r2")
 
 
-def groups(students) -> list[list]:
-    """The students of each width, by rising number of sets seen; [] with fewer than three."""
-    grid = picks.seen_by_width(students)
-    return list(grid.values()) if min(map(len, grid.values()), default=0) >= 3 else []
-
-
-def of_all(students, of_run):
-    """(R, S) or (R, S, L) of all students."""
-    return np.stack([of_run(run) for of_width in groups(students) for run in of_width])
-
-
-def _correlated(students, of_run, name: str):
-    """Success correlates with what `of_run` gives; the mean over widths."""
-    return above(CORRELATED, correlation(groups(students), of_run), name, against=0)
-
-
-@claim("S4a", own=NOWHERE, **OF_LAYERS)
-def last_layer_tells_the_latent(students):
-    """The better a network composes, the better its last layer tells the latent, and the more it
-    tells beyond the same network before training."""
-    if not groups(students):
-        return
-    last = lambda run: read(run)[:, -1]
-    untrained = lambda run: read_untrained(run)[:, -1]
-    yield _correlated(students, last, "Spearman's correlation")
-    beyond = lambda run: last(run) - untrained(run)
-    yield _correlated(students, beyond, "that of the gain over the untrained network")
-    yield note("of untrained networks", correlation(groups(students), untrained))
-    for name, metric in (
-        ("R² of the latent from the last layer", "decode.ood_r2"),
-        ("that of shuffled latents", "decode.shuffled.ood_r2"),
-    ):
-        of_last = of_all(students, lambda run, metric=metric: run.layers(metric)[:, -1])
-        yield note(name, of_last.mean(axis=0))
-
-
-def _fails(students):
-    """(R, S) bool"""
-    return of_all(students, lambda run: score(run, "ood.gain")) < COMPOSED
-
-
-def _lost(students, of_run=read):
-    """(R, S): what the last layer tells of the latent, less what the first does."""
-    return of_all(students, lambda run: of_run(run)[:, -1] - of_run(run)[:, 1])
-
-
-def _unless_some(counted_RxS, what: str) -> Undecided:
-    """Nothing is concluded if no network of some seed counts."""
-    lacks = not counted_RxS.any(axis=0).all()
-    return Undecided(f"no network of some seed {what}" if lacks else "")
-
-
-@claim("S4b", own=NOWHERE, **OF_LAYERS)
-def failing_networks_lose_the_latent(students):
-    """Networks that fail lose the latent with depth."""
-    if groups(students):
-        fails = _fails(students)
-        yield _unless_some(fails, "fails")
-        name = "R² of the latent, last - first layer"
-        yield below(0.0, mean_where(_lost(students), fails), name)
-        yield note("networks that fail", fails.sum(axis=0))
-
-
-@claim("S4b.others", **OF_LAYERS)
-def failing_networks_lose_more_than_others(students):
-    """Networks that fail lose more of the latent with depth than before training, and than networks
-    that compose."""
-    yield from failing_networks_lose_the_latent.function(students)
-    if groups(students):
-        fails, lost = _fails(students), _lost(students)
-        more = mean_where(lost - _lost(students, read_untrained), fails)
-        yield below(0.0, more, "that - the untrained networks'")
-        apart = mean_where(lost, fails) - mean_where(lost, ~fails)
-        yield below(0.0, apart, "that - of networks that compose")
+def read_shuffled(run):
+    return run.layers("decode.shuffled.ood_r2")
 
 
 def right(run):
@@ -106,45 +34,103 @@ def right(run):
     return score(run, "ood.task_accuracy")
 
 
-def _counted(students):
-    """(R, S) bool: networks that are right on half of the tasks."""
-    return of_all(students, right) >= HALF
+def by_width(students, of_run, *arguments):
+    """(W, K, S, ...) of all students; empty with fewer than three numbers of sets seen."""
+    grid = picks.seen_by_width(students).values()
+    return np.array([[of_run(run, *arguments) for run in runs] for runs in grid if len(runs) >= 3])
 
 
-def _recovered(students, name: str):
-    return of_all(students, lambda run: run.outputs(f"decode.{name}"))
+@claim("S4a", **OF_LAYERS)
+def last_layer_tells_the_latent(students):
+    """The better a network composes, the better its last layer tells the latent, and the more it
+    tells beyond the same network before training."""
+    r2 = by_width(students, score, "ood.r2")
+    if not len(r2):
+        return
+    last, untrained, shuffled = (
+        by_width(students, of_run)[..., -1] for of_run in (read, read_untrained, read_shuffled)
+    )
+    yield above(CORRELATED, correlation(r2, last), "Spearman's correlation", against=0)
+    name = "that of the gain over the untrained network"
+    yield above(CORRELATED, correlation(r2, last - untrained), name, against=0)
+    yield note("of untrained networks", correlation(r2, untrained))
+    yield note("R² of the latent from the last layer", last.mean(axis=(0, 1)))
+    yield note("that of shuffled latents", shuffled.mean(axis=(0, 1)))
 
 
-def _beyond_theorem(students, name: str):
-    """(R, S): the share that is recovered ('recovery' of latents, 'active_recovery' of sets of
-    modules), less the theorem's 1 - √δ."""
-    return _recovered(students, name) - (1 - np.sqrt(1 - of_all(students, right)))
+def losses(students, of_run=read):
+    """(W, K, S) bool, whether networks fail; and how much more of the latent their last layer tells
+    than their first."""
+    r2 = by_width(students, of_run)
+    return by_width(students, score, "ood.gain") < COMPOSED, r2[..., -1] - r2[..., 1]
 
 
-@claim("S4c", own=NOWHERE, **OF_LAYERS)
+def unless_some(counted_WxKxS, words: str) -> Undecided:
+    """Nothing is concluded if no network of some seed counts."""
+    lacks = not counted_WxKxS.any(axis=(0, 1)).all()
+    return Undecided(f"no network of some seed {words}" if lacks else "")
+
+
+@claim("S4b", **OF_LAYERS)
+def failing_networks_lose_the_latent(students):
+    """Networks that fail lose the latent with depth."""
+    if len(by_width(students, right)):
+        fails, lost = losses(students)
+        yield unless_some(fails, "fails")
+        yield below(0.0, mean_where(lost, fails), "R² of the latent, last - first layer")
+        yield note("networks that fail", fails.sum(axis=(0, 1)))
+
+
+@claim("S4b.others", **OF_LAYERS)
+def failing_networks_lose_more_than_others(students):
+    """Networks that fail lose more of the latent with depth than before training, and than networks
+    that compose."""
+    yield from failing_networks_lose_the_latent.function(students)
+    if len(by_width(students, right)):
+        fails, lost = losses(students)
+        more = mean_where(lost - losses(students, read_untrained)[1], fails)
+        yield below(0.0, more, "that - the untrained networks'")
+        apart = mean_where(lost, fails) - mean_where(lost, ~fails)
+        yield below(0.0, apart, "that - of networks that compose")
+
+
+def recovered(run, name: str):
+    """(S,): the share of tasks whose latent ('recovery'), or whose set of modules
+    ('active_recovery'), is the nearest to the readout."""
+    return run.outputs(f"decode.{name}")
+
+
+def counted_and_bound(students):
+    """(W, K, S): whether networks are right on half of the tasks, and the theorem's 1 - √δ."""
+    share = by_width(students, right)
+    return share >= HALF, 1 - np.sqrt(1 - share)
+
+
+@claim("S4c", **OF_LAYERS)
 def modules_are_recovered(students):
     """A network that is right on a share 1 - δ of tasks tells the modules of at least 1 - √δ of
     them."""
-    if groups(students):
-        counted = _counted(students)
-        yield _unless_some(counted, "is right on half of the tasks")
-        beyond = mean_where(_beyond_theorem(students, "active_recovery"), counted)
+    counted, bound = counted_and_bound(students)
+    if len(counted):
+        yield unless_some(counted, "is right on half of the tasks")
+        beyond = mean_where(by_width(students, recovered, "active_recovery") - bound, counted)
         yield above(-SLACK, beyond, "recovery of modules - (1 - √δ), mean over networks")
-        yield note("networks right on half of the tasks", counted.sum(axis=0))
-        yield note("right of these", mean_where(of_all(students, right), counted))
+        yield note("networks right on half of the tasks", counted.sum(axis=(0, 1)))
+        yield note("right of these", mean_where(by_width(students, right), counted))
         for name in ("recovery", "active_recovery"):
-            of_these = mean_where(_recovered(students, name), counted)
-            yield note(f"{name.replace('_', ' ')} of these", of_these)
+            share = mean_where(by_width(students, recovered, name), counted)
+            yield note(f"{name.replace('_', ' ')} of these", share)
 
 
 @claim("S4c.latents", **OF_LAYERS)
 def latents_are_recovered(students):
     """A network that is right on a share 1 - δ of tasks tells the latents of at least 1 - √δ of
     them, to a tenth."""
-    if groups(students):
-        counted = _counted(students)
-        yield _unless_some(counted, "is right on half of the tasks")
-        least = np.where(counted, _beyond_theorem(students, "recovery"), np.inf).min(axis=0)
+    counted, bound = counted_and_bound(students)
+    if len(counted):
+        yield unless_some(counted, "is right on half of the tasks")
+        beyond = by_width(students, recovered, "recovery") - bound
+        least = np.where(counted, beyond, np.inf).min(axis=(0, 1))
         least = np.where(np.isinf(least), np.nan, least)
         yield above(-SLACK, least, "recovery - (1 - √δ), least of any network")
 

@@ -5,6 +5,7 @@ need.
 """
 
 import numpy as np
+import pandas as pd
 
 from compgen_jax.claims import Undecided, below, claim, learnt, note
 from compgen_jax.papers.scale import constructions, picks
@@ -23,37 +24,37 @@ BUILT = {"built": "constructions", "students": "modules_*"}
 def k_hot_is_exact(built, students):
     """Two ReLUs for each hidden unit of each module, and one for each hidden unit, compute every
     k-hot task exactly."""
-    rows = {(row["seed"], row["modules"]): row for row in built.exact}
-    seeds, modules = (sorted(set(each)) for each in zip(*rows, strict=True))
-    worst = [max(rows[seed, m]["max_error"] for m in modules) for seed in seeds]
-    per_module = lambda seed, m: rows[seed, m]["neurons"] / m
-    least, most = modules[0], modules[-1]
-    growth = [per_module(seed, most) / per_module(seed, least) for seed in seeds]
-    yield below(EXACT, worst, "largest error, float32")
-    yield below(NEURONS, growth, f"neurons per module, M = {most} / {least}", ratio=True)
+    table = pd.DataFrame(built.exact).pivot(index="modules", columns="seed")
+    per_module = table.neurons.div(table.index, axis=0)
+    growth = (per_module.iloc[-1] / per_module.iloc[0]).tolist()
+    yield below(EXACT, table.max_error.max().tolist(), "largest error, float32")
+    name = f"neurons per module, M = {table.index[-1]} / {table.index[0]}"
+    yield below(NEURONS, growth, name, ratio=True)
 
 
-def _needs_no_more(rows, most_neurons: float, where: str = ""):
-    ratio = constructions.neuron_ratios(rows, ERROR, LOW, HIGH)
-    slopes = constructions.error_slopes(rows)
-    steepest = [max(each for (_, s), each in slopes.items() if s == seed) for seed in ratio]
+def needs_no_more(rows, most_neurons: float, where: str = ""):
+    slopes, needed = constructions.scaling(rows, ERROR)
+    seeds = sorted({seed for _, seed in needed})
+    steepest = [max(slopes[case] for case in slopes if case[1] == seed) for seed in seeds]
     yield below(SLOPE, steepest, f"slope of log error on log knots{where}")
-    name = f"neurons at equal error, M = {HIGH} / {LOW}{where}"
-    yield below(most_neurons, list(ratio.values()), name, ratio=True)
+    ratio = [needed[HIGH, seed] / needed[LOW, seed] for seed in seeds]
+    yield below(
+        most_neurons, ratio, f"neurons at equal error, M = {HIGH} / {LOW}{where}", ratio=True
+    )
 
 
 @claim("S3b", figure="scale3", cases=[{"case": "graded"}], runs=BUILT)
 def graded_needs_as_many(built, students):
     """Graded tasks need as many ReLUs whatever the number of modules."""
-    yield from _needs_no_more(built.graded, NEURONS)
+    yield from needs_no_more(built.graded, NEURONS)
 
 
 @claim("S3b.own_interval", figure="scale3", cases=[{"case": "graded"}], runs=BUILT)
 def graded_needs_few_on_its_own_interval(built, students):
     """Graded tasks need far fewer ReLUs than in proportion to the modules, also where few modules
     have smaller mixed weights to approximate."""
-    yield from _needs_no_more(built.graded, NEURONS)
-    yield from _needs_no_more(built.graded_own, HALFWAY, ", on the teacher's own interval")
+    yield from needs_no_more(built.graded, NEURONS)
+    yield from needs_no_more(built.graded_own, HALFWAY, ", on the teacher's own interval")
 
 
 @claim("S3c", figure="scale3", cases=[{"case": "trained"}], runs={"students": "modules_*"})
@@ -73,8 +74,8 @@ def width_grows_no_faster_than_modules(students):
     modules, width = list(by_modules), bracketed(needed)
     exponent = slope(np.log(modules), np.log(width))
     yield below(EXPONENT, exponent, "exponent of the width on the modules")
-    for each, of_modules in zip(modules, width, strict=True):
-        yield note(f"width needed at {each} modules", of_modules)
+    for number, width_S in zip(modules, width, strict=True):
+        yield note(f"width needed at {number} modules", width_S)
 
 
 CLAIMS = (

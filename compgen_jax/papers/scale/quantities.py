@@ -1,4 +1,4 @@
-"""What claims of the second paper measure: scores of runs, thresholds, slopes, correlations.
+"""Scores of the second paper's runs, thresholds, slopes and correlations.
 
 `r2` is pooled, around the outputs' means over all tasks. `gain` is 1 - error / that of the best map
 that is bilinear in latent and input. R^2 alone misleads: that map composes nothing and has .85.
@@ -13,26 +13,23 @@ COMPOSED = 0.5  # gain on held-out sets from which a network composes
 
 
 def score(run, name: str):
-    """(T,): a number of every seed of a run's summary, such as 'ood.gain'."""
-    return np.array([seed[name] for seed in run.summary["seeds"].values()])
+    """(S,): a number of every seed of a run's summary, such as 'ood.gain'."""
+    return np.array([numbers[name] for numbers in run.summary["seeds"].values()])
 
 
 def scores(runs, name: str):
-    """(R, T): the same of several runs."""
+    """(R, S): the same of several runs."""
     return np.stack([score(run, name) for run in runs])
 
 
-# --- thresholds --------------------------------------------------------------------------------
-
-
-def needed_for(sizes_K, scores_KxT, target: float = COMPOSED):
-    """(T,): the size that gives the target score, between the last size below it and the next,
+def needed_for(sizes_K, scores_KxS, target: float = COMPOSED):
+    """(S,): the size that gives the target score, between the last size below it and the next,
     linear in the size's logarithm. It is 0 if all sizes reach the target, so that fewer might, and
     NaN if the largest does not."""
     order = np.argsort(sizes_K)
-    logs, scores_KxT = np.log(np.asarray(sizes_K, float)[order]), np.asarray(scores_KxT)[order]
+    logs, scores_KxS = np.log(np.asarray(sizes_K, float)[order]), np.asarray(scores_KxS)[order]
     needed = []
-    for values in scores_KxT.T:
+    for values in scores_KxS.T:
         below = np.flatnonzero(values < target)
         if not len(below):
             needed.append(0.0)
@@ -53,42 +50,37 @@ def bracketed(needed):
 def not_bracketed(needed, least: str) -> str:
     """Why nothing is concluded from thresholds of `needed_for`; '' if all are numbers."""
     needed = np.asarray(needed)
-    missing, all_do = int(np.isnan(needed).sum()), int((needed == 0).sum())
-    reasons = [f"not reached in {missing} of {needed.size}"] * (missing > 0)
-    reasons += [f"reached with {least} in {all_do} of {needed.size}"] * (all_do > 0)
+    counts = {
+        "not reached": np.isnan(needed).sum(),
+        f"reached with {least}": (needed == 0).sum(),
+    }
+    reasons = [f"{words} in {n} of {needed.size}" for words, n in counts.items() if n]
     return ", ".join(reasons)
 
 
-# --- slopes, correlations, means ---------------------------------------------------------------
-
-
-def slope(x_K, values_KxT):
-    """(T,) least squares."""
+def slope(x_K, values_KxS):
+    """(S,) least squares."""
     centred = x_K - np.mean(x_K)
-    return centred @ values_KxT / np.sum(centred**2)
+    return centred @ values_KxS / np.sum(centred**2)
 
 
-def correlation(groups, of_run):
-    """(T,): Spearman's correlation over the runs of a group between R² OOD and `of_run`, (T,) of a
-    run; the mean over the groups."""
-    by_group = []
-    for runs in groups:
-        pairs = zip(
-            scores(runs, "ood.r2").T, np.stack([of_run(run) for run in runs]).T, strict=True
-        )
-        by_group.append([spearman(*pair) for pair in pairs])
+def correlation(a_GxRxS, b_GxRxS):
+    """(S,): Spearman's correlation over the R runs of a group, the mean over the G groups. It is 0
+    where one side is constant, since nothing varies with it."""
+    by_group = [
+        [spearman(*pair) for pair in zip(a_RxS.T, b_RxS.T, strict=True)]
+        for a_RxS, b_RxS in zip(a_GxRxS, b_GxRxS, strict=True)
+    ]
     return np.mean(by_group, axis=0)
 
 
 def spearman(a, b) -> float:
-    """0 if one side is constant, since nothing varies with it."""
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
     return float(np.corrcoef(midranks(a), midranks(b))[0, 1])
 
 
-def mean_where(values_RxT, counted_RxT):
-    """(T,): the mean over the runs that count, NaN if none does."""
-    pairs = zip(values_RxT.T, counted_RxT.T, strict=True)
-    return np.array([values[counted].mean() if counted.any() else np.nan
-                     for values, counted in pairs])  # fmt: skip
+def mean_where(values, counted):
+    """(S,): the mean of values (..., S) over the runs that count, NaN if none does."""
+    columns = zip(np.moveaxis(values, -1, 0), np.moveaxis(counted, -1, 0), strict=True)
+    return np.array([v[mask].mean() if mask.any() else np.nan for v, mask in columns])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from compgen_jax.claims import judge_all
-from compgen_jax.papers.scale import composing, decoding_claims, known, picks, quantities
+from compgen_jax.papers.scale import composing, decoding_claims, picks, quantities
 from compgen_jax.papers.scale import scale_presets as rows
-from compgen_jax.papers.scale.known import known_run
 from tests.metrics.test_decodability import spearman
+from tests.papers.criteria.scale_answers import known_run
 from tests.papers.decoders import judged
 
 
@@ -140,36 +140,8 @@ def test_spearman_by_a_loop():
 
 def test_correlations_are_within_groups():
     """Two groups whose levels differ; in one a number rises with success, in the other it falls."""
-    up, down = ([run_with(ood=ood) for ood in (0.1, 0.2, 0.4)] for _ in range(2))
+    r2 = np.array([0.1, 0.2, 0.4])[:, None].repeat(4, axis=1)
     for sign, expected in ((-1, 0), (1, 1)):
-        number = {id(run): k for k, run in enumerate(up)}
-        number |= {id(run): sign * k + 100 for k, run in enumerate(down)}
-        found = quantities.correlation([up, down], lambda run, of=number: np.full(4, of[id(run)]))
-        np.testing.assert_allclose(found, expected)
-
-
-def test_known_students_answer_what_they_say():
-    school = known.school("random", 8, 69)
-    rng, seen = np.random.default_rng(0), school.known
-    answers = known.answers(school, 256, rng)
-    active = school.latents > 0
-    shown = {tuple(row) for row in school.sets[school.seen]}
-    assert [tuple(row) in shown for row in active] == seen.tolist()
-    for name in ("composer", "memorizer", "nearest", "approacher"):
-        np.testing.assert_allclose(answers[name][seen], school.truths[seen], atol=1e-5)
-    np.testing.assert_allclose(answers["memorizer"][~seen], school.bilinear[~seen])
-    error = np.square(school.bilinear - school.truths)[seen].mean()
-    assert 0.8 < 1 - error / school.truths[seen].var(axis=0).mean() < 0.9
-
-
-@pytest.mark.parametrize("support", ["random", "disconnected", "unpopular"])
-def test_covered_tasks_by_a_loop(support):
-    school = known.school(support, 8, 44)
-    shown = [set(np.flatnonzero(row)) for row in school.sets[school.seen]]
-    for latent, one in list(zip(school.latents, known.covered(school), strict=True))[::37]:
-        members = set(np.flatnonzero(latent))
-        reached = {min(members)}
-        for _ in range(8):
-            reached |= {m for each in shown if each & reached for m in each}
-        often = all(sum(m in each for each in shown) >= 3 for m in members)
-        assert one == (often and members <= reached)
+        numbers = np.arange(3)[:, None] * np.ones(4)
+        groups = [numbers, sign * numbers + 100]
+        np.testing.assert_allclose(quantities.correlation([r2, r2], groups), expected)

@@ -70,7 +70,6 @@ def test_k_hot_is_exact_with_neurons_linear_in_the_modules(modules, size):
     # at the corners gates are nearest to opening
     for inputs in (x_BxI, np.where(x_BxI > 0, np.float32(1), np.float32(-1))):
         assert errors(partial(constructions.apply, network), teacher, z_BxM, inputs).max() < 1e-5
-    assert constructions.neurons(network) == 2 * modules * size + size
     widths = [modules + size, 2 * modules * size, size, size]
     assert [kernel.shape for kernel in network.kernels] == [*zip(widths, widths[1:], strict=False)]
 
@@ -107,7 +106,7 @@ def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
             error = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI).max()
             guaranteed = guarantee(teacher, knots, largest).max()
             assert guaranteed / 200 < error < guaranteed
-            assert constructions.neurons(network) == 2 * 8 * 8 * knots + 2 * 8
+            assert len(network.biases[0]) + len(network.biases[1]) == 2 * 8 * 8 * knots + 2 * 8
 
 
 def test_slopes_and_neurons_of_a_known_table():
@@ -117,18 +116,22 @@ def test_slopes_and_neurons_of_a_known_table():
         for m in (8, 32)
         for k in (16, 4, 8)
     ]  # fmt: skip
-    assert constructions.error_slopes(known)[8, 5] == pytest.approx(-2)
-    assert constructions.neurons_for(known, 8 / 36)[8, 5] == pytest.approx(60)
-    assert constructions.neuron_ratios(known, 0.2)[5] == pytest.approx(2)
-    assert np.isnan(constructions.neurons_for(known, 9.0)[8, 5])
+    slopes, needed = constructions.scaling(known, 8 / 36)
+    assert slopes[8, 5] == pytest.approx(-2)
+    assert needed[8, 5] == pytest.approx(60) and needed[32, 5] == pytest.approx(120)
+    assert np.isnan(constructions.scaling(known, 9.0)[1][8, 5])
 
 
-def test_errors_are_pooled():
-    teacher, z_BxM, x_BxI = case(8, 8, "discrete")
-    network = constructions.graded(teacher, 3)
-    found = constructions.errors(network, teacher, z_BxM, x_BxI)
-    true = answers(teacher, z_BxM, x_BxI)
-    square = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI) ** 2
-    assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
-    assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
-    assert found["r2"] == pytest.approx(1 - square.mean() / true.var(axis=0).mean(), abs=1e-5)
+def test_rows_are_of_the_errors_over_all_tasks():
+    (row,) = constructions.table("discrete", (8,), (5,), (3,), size=8, count=40)
+    keys = jax.random.split(jax.random.key(5))
+    draw = jax.jit(lambda key: constructions.draw_teacher(key, 8, 8, 8, 8, 3))
+    teacher = constructions.Teacher(*map(np.asarray, draw(keys[0])[:3]), 3)
+    z_BxM, x_BxI = draw_tasks(keys[1], teacher, 40, "discrete")
+    network, true = constructions.graded(teacher, 3), answers(teacher, z_BxM, x_BxI)
+    error = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI)
+    assert row["neurons"] == 2 * 8 * 8 * 3 + 2 * 8
+    assert row["max_error"] == pytest.approx(error.max(), abs=1e-5)
+    assert row["rmse"] == pytest.approx(np.mean(error**2) ** 0.5, rel=1e-3)
+    variance = true.var(axis=0).mean()
+    assert row["r2"] == pytest.approx(1 - np.mean(error**2) / variance, abs=1e-5)
