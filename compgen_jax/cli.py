@@ -4,6 +4,7 @@ It lies in the library because `launch` and `figures` both use it, and lie besid
 checkout but inside it in a wheel.
 """
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -21,7 +22,6 @@ from pathlib import Path
 
 import jax
 from absl import app, flags
-from ml_collections import ConfigDict, config_flags
 
 from compgen_jax import compilation_cache, settings
 from compgen_jax import config as configs
@@ -41,9 +41,9 @@ def beside(name: str):
     """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
     checkout, and inside it where it is installed."""
     folder = name.partition(".")[0]
-    found = importlib.util.find_spec(folder)
-    places = list(found.submodule_search_locations or ()) if found else []
-    in_checkout = str(Path(__file__).parents[1] / folder) in places
+    spec = importlib.util.find_spec(folder)
+    locations = spec.submodule_search_locations or () if spec else ()
+    in_checkout = str(Path(__file__).parents[1] / folder) in locations
     return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
 
 
@@ -83,11 +83,17 @@ def read_config(holder, load=None) -> Config:
     `load_config`. Raises ConfigError; where the flag is missing, a note lists the presets."""
     flag = f"--{holder.name}"
     if holder.value is None:
-        before = f"{_overrides[0].partition('=')[0]} needs {flag}" if _overrides else ""
-        error = ConfigError(
-            f"{before or f'{flag} is missing'}; give a preset's name, or FILE.py:NAME of your own"
-        )
-        error.add_note(_list_presets())
+        lack = f"{flag} is missing"
+        if _overrides:
+            lack = f"{_overrides[0].partition('=')[0]} needs {flag}"
+        error = ConfigError(f"{lack}; give a preset's name, or FILE.py:NAME of your own")
+        from compgen_jax.presets import PAPERS
+
+        error.add_note("presets:")
+        for paper, names in PAPERS.items():
+            indent = {"initial_indent": f"  {paper}: ", "subsequent_indent": "    "}
+            lines = textwrap.wrap(", ".join(names), 100, break_on_hyphens=False, **indent)
+            error.add_note("\n".join(lines))
         raise error
     load = load or partial(load_config, flag=f"{flag}=")
     return _override(load(holder.value))
@@ -131,8 +137,6 @@ def load_config(value: str, flag: str = "--config=") -> Config:
         raise ConfigError(f"{flag}{value}: {error}") from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise settings.in_user_code(error, file) from error
-    if isinstance(config, ConfigDict):
-        config = config.to_dict()
     if isinstance(config, dict):
         config = configs.from_dict(config)
     hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
@@ -140,35 +144,35 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     return config
 
 
-def _list_presets() -> str:
-    from compgen_jax.presets import PAPERS
-
-    lines = ["presets:"]
-    for paper, names in PAPERS.items():
-        indent = {"initial_indent": f"  {paper}: ", "subsequent_indent": "    "}
-        lines += textwrap.wrap(", ".join(names), 100, break_on_hyphens=False, **indent)
-    return "\n".join(lines)
-
-
 def _override(config: Config) -> Config:
     """The config with the fields that the command line sets, each read by its own type."""
-    pairs = [override.partition("=") for override in _overrides]
+    pairs = [override.partition("=")[::2] for override in _overrides]
     tree = configs.to_dict(config)
     for group in settings.FAMILIES:  # another family has other fields
-        names = [value for name, _, value in pairs if name == f"--config.{group}.name"]
+        names = [value for name, value in pairs if name == f"--config.{group}.name"]
         if names:
             tree[group] = configs.as_family(config, group, names[-1])
-    allowed = [f"--{name}" for name in settings.flat(tree, configs.ROOT)]
-    for name, _, _ in pairs:
-        if name not in allowed:
-            raise settings.unknown_field(name, allowed)
-    values, argv = flags.FlagValues(), [sys.argv[0], *_overrides]
-    config_flags.DEFINE_config_dict("config", ConfigDict(tree), flag_values=values, sys_argv=argv)
+    fields = {f"--{name}": value for name, value in settings.flat(tree, configs.ROOT).items()}
+    values = {}
+    for name, text in pairs:
+        if name not in fields:
+            raise settings.unknown_field(name, list(fields))
+        values[name.removeprefix("--config.")] = _read(text, fields[name])
+    return configs.changed(config, values)
+
+
+def _read(text: str, like):
+    """The value that a text means for a field that has a value `like` it; the text itself where it
+    means none."""
+    if isinstance(like, str):
+        return text
+    if isinstance(like, bool):  # '' of a flag without a value
+        text = text.capitalize() or "True"
     try:
-        values(argv)
-    except (flags.Error, ValueError, TypeError) as error:
-        raise ConfigError((str(error).splitlines() or [type(error).__name__])[0]) from error
-    return configs.from_dict(values.config.to_dict())
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return (value,) if isinstance(like, tuple) and not isinstance(value, tuple | list) else value
 
 
 def run(main, positional=()):
@@ -194,9 +198,10 @@ def run(main, positional=()):
         except KeyboardInterrupt:
             _end_at_once()
         except (Exception, SystemExit) as error:  # a user's metric or figure may raise anything
-            if (own := settings.from_own_file(error)) is None:
+            line = settings.from_own_file(error)
+            if line is None:
                 raise
-            _stop(own, FAILURE)
+            _stop(line, FAILURE)
 
     app.run(guarded, flags_parser=partial(_parse, positional=positional))
 
@@ -206,14 +211,15 @@ def show_only_warnings_of_jax():
     orbax, asyncio and fontTools log much, and their errors raise."""
     for handler in logging.getLogger().handlers:
         handler.setLevel(logging.CRITICAL)
-    logger, shown = logging.getLogger("jax"), set()
+    logger, messages = logging.getLogger("jax"), set()
     logger.propagate = False
     if logger.handlers:  # of JAX_LOGGING_LEVEL
         return
 
     def is_new(record) -> bool:
-        message = record.getMessage()
-        return not (message in shown or shown.add(message))
+        count = len(messages)
+        messages.add(record.getMessage())
+        return len(messages) > count
 
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("warning: %(message)s"))
@@ -226,12 +232,12 @@ def heed_interrupts(patience: float = PATIENCE):
     """From now on Ctrl-C ends this process after `patience` seconds, if it goes on for so long:
     Python does not see Ctrl-C while a program is compiled or a matrix inverted. Files are written
     whole or not at all, so that nothing is lost."""
-    told, teller = os.pipe()
-    os.set_blocking(teller, False)
-    signal.set_wakeup_fd(teller, warn_on_full_buffer=False)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def watch():
-        while os.read(told, 1) != bytes([signal.SIGINT]):
+        while os.read(reader, 1) != bytes([signal.SIGINT]):
             pass
         time.sleep(patience)
         print(file=sys.stderr)  # behind a bar that is still open
@@ -280,22 +286,21 @@ def _parse(argv, positional=()):
             else:
                 others.append(argument)
         flags.FLAGS.set_gnu_getopt()  # flags may follow what stands alone
-        left = flags.FLAGS([argv[0], *others])
+        remaining = flags.FLAGS([argv[0], *others])
     except flags.Error as error:
         _stop(str(error).splitlines()[0], USAGE_ERROR)
     _overrides[:] = overrides
-    alone = left[1:]
-    for holder in positional:  # a list takes all that is left
-        several = isinstance(holder.value, list)
-        if alone:
-            flags.FLAGS[holder.name].value = alone if several else alone[0]
-        alone = [] if several else alone[1:]
+    alone = remaining[1:]
+    for holder in positional:
+        if alone and isinstance(holder.value, list):
+            flags.FLAGS[holder.name].value, alone = alone, []
+        elif alone:
+            flags.FLAGS[holder.name].value = alone.pop(0)
     if alone:
-        stray = alone[0]
-        _stop(f"{stray!r} is not a flag; flags start with --", USAGE_ERROR)
+        _stop(f"{alone[0]!r} is not a flag; flags start with --", USAGE_ERROR)
     if overrides and not {"config", "task"} & set(flags.FLAGS):
         _stop(f"{overrides[0].partition('=')[0]}: this command takes no config", USAGE_ERROR)
-    return left
+    return remaining
 
 
 def _stop(error, status: int):
