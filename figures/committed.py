@@ -32,7 +32,7 @@ def runs(scale: str) -> dict[str, Run]:
             summary = json.loads(path.read_text())
             # some are of a version that did not cut the intervals of shares
             mean = {name: in_range(name, number) for name, number in summary["mean"].items()}
-            runs[name] = Run.of_summary(config, summary | {"mean": mean})
+            runs[name] = Run(config, seeds=config.training.seeds, summary=summary | {"mean": mean})
     return runs
 
 

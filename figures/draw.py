@@ -38,7 +38,7 @@ def draw(run: Run, point):
     Args: point, for each factor a number or a label. Raises ValueError for any other.
     """
     task, points = run.task, tasks.point_of(run.task.factors, point)[None]
-    predictions, truths = (each[:, 0] for each in run.predict_with_truth(points))
+    predictions, truths = (values[:, 0] for values in run.answers(points))
     given = task.example(jax.random.key(0), points[0]).input
     is_image = plotting.is_image(truths[0].shape)
     show = partial(_show_images, origin=task.origin) if is_image else _show_curves

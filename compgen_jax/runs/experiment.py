@@ -25,9 +25,8 @@ from compgen_jax.runs import (
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.progress import Bar
 from compgen_jax.runs.results import seed_keys
-from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
-from compgen_jax.tasks import baselines, sampling
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import contracts, loop
@@ -312,13 +311,13 @@ def _with_derived(task: Task, numbers: dict) -> dict:
 def _baselines(job: _Job, say: Callable) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
     examples that each seed is scored on. Predictors from codes have all scores."""
-    run = Run(job.config, job.task, job.seeds)
+    from_codes = {}
     if job.task.interpolated:
         made = results.interpolations(job.config, job.task, job.seeds, say=say)
-        run = Run(job.config, job.task, job.seeds, _made_from_codes=made)
-        for name in baselines.FROM_CODES:
-            directory.keep_scores(job.workdir, name, getattr(run, name).scores)
-    trivial = results.trivial_means(run, job.task, (job.task.error,))
+        from_codes = {name: scores for name, (_, _, scores) in made.items()}
+        for name, scores in from_codes.items():
+            directory.keep_scores(job.workdir, name, scores)
+    trivial = results.trivial_means(job.task, job.seeds, from_codes, (job.task.error,))
     return {
         f"{region}.{predictor}_{score}": values
         for predictor, means in trivial.items()

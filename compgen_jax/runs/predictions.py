@@ -55,40 +55,45 @@ def load(path, config: Config, task: Task) -> Run:
     unknown = [name for name in arrays if name not in NAMES]
     demand("predictions" in arrays, f"{path}: lacks predictions; it holds {_list(arrays)}")
     demand(not unknown, f"{path}: {_list(unknown)}: no such array; allowed: {_list(NAMES)}")
-    said = arrays["predictions"]
-    demand(said.dtype.kind in "biuf", f"{path}: predictions: {said.dtype}, not real numbers")
-    wanted, given = _list(map(str, shape)), said.shape
-    said = said[None] if said.ndim == len(shape) else said
-    fits = said.shape[1:] == shape and len(said)
-    demand(fits, f"{path}: predictions {given}: must be (S, {wanted}) or ({wanted})")
-    finite = np.isfinite(said)
+    predictions = arrays["predictions"]
+    dtype, sizes = predictions.dtype, _list(map(str, shape))
+    demand(dtype.kind in "biuf", f"{path}: predictions: {dtype}, not real numbers")
+    expected = f"{path}: predictions {predictions.shape}: must be (S, {sizes}) or ({sizes})"
+    if predictions.ndim == len(shape):
+        predictions = predictions[None]
+    demand(predictions.shape[1:] == shape and len(predictions), expected)
+    finite = np.isfinite(predictions)
     if not finite.all():
         network, cell = np.argwhere(~finite)[0][:2]
         where = tasks.in_words(task.factors, tasks.points(task)[cell])
         demand(False, f"{path}: predictions: NaN or infinite in network {network} at {where}")
-    seeds = arrays.get("seeds", np.arange(len(said)))
-    right = seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu"
-    demand(right, f"{path}: seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")
+    seeds = arrays.get("seeds", np.arange(len(predictions)))
+    integers = seeds.shape == predictions.shape[:1] and seeds.dtype.kind in "iu"
+    count = f"{path}: seeds {seeds.shape} {seeds.dtype}: must be {len(predictions)} integers"
+    demand(integers, count)
     seeds = tuple(seeds.tolist())
-    once = len(set(seeds)) == len(seeds)
-    demand(once, f"{path}: seeds: must not repeat a seed; give one network for each")
-    config, said = changed(config, {"training.seeds": seeds}), said.astype(np.float32)
-    truths = np.stack([truths for _, (_, truths) in results.shown_examples(config, task, seeds)])
+    repeated = f"{path}: seeds: must not repeat a seed; give one network for each"
+    demand(len(set(seeds)) == len(seeds), repeated)
+    config, predictions = changed(config, {"training.seeds": seeds}), predictions.astype(np.float32)
+    truths = np.stack([t for _, (_, t) in results.training_examples(config, task, seeds)])
     score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
-    of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
-    scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
-    cells = results.at_cells(task, seeds, lambda: said, truths[0], scores)
-    return Run(config, task, seeds, cells=cells, summary={}, name=Path(path).stem)
+    by_seed = [score(*pair, points) for pair in zip(predictions, truths, strict=True)]
+    scores = jax.tree.map(lambda *leaves: np.stack(leaves), *by_seed)
+    cells = results.at_cells(task, seeds, lambda: predictions, truths[0], scores)
+    run = Run(config, task, seeds, summary={})
+    run.cells, run.name = cells, Path(path).stem
+    return run
 
 
 def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
     """Writes what predictions are made from, and returns the arrays; `drawn` counts the examples of
     a task that draws new ones at each step."""
-    (shown,) = results.shown_examples(config, task, (seed,), drawn)
-    (points, counts, codes, truths), (cell_codes, cell_truths) = shown
-    given, _ = tasks.shapes(task)
-    if isinstance(given, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers
-        codes, cell_codes = (each.reshape(-1, *given.shape) for each in (codes, cell_codes))
+    (examples,) = results.training_examples(config, task, (seed,), drawn)
+    (points, counts, codes, truths), (cell_codes, cell_truths) = examples
+    code, _ = tasks.shapes(task)
+    if isinstance(code, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers
+        codes = codes.reshape(-1, *code.shape)
+        cell_codes = cell_codes.reshape(-1, *code.shape)
     arrays = {
         "points": tasks.points(task),
         "codes": cell_codes,

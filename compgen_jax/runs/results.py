@@ -1,5 +1,5 @@
-"""What a task shows, asks and scores at its cells, without networks: results at cells, points that
-a seed is shown, and trivial predictors, with those from codes."""
+"""What a task shows, asks and scores at its cells, without networks: results at cells, training
+points, and trivial predictors, with those from codes."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -38,74 +38,74 @@ def predicted(task: Task):
 
 def describe(task: Task) -> list[str]:
     """What a user should read before training."""
-    chosen = predicted(task)
-    of_all = f"{chosen.sum():,} of {len(chosen):,} points, drawn at random"
-    sample = [f"interpolator and wide network are scored at {of_all}"] * (not chosen.all())
-    return [*task.describe(), *sample]
+    chosen, lines = predicted(task), list(task.describe())
+    if not chosen.all():
+        sample = f"{chosen.sum():,} of {len(chosen):,} points, drawn at random"
+        lines.append(f"interpolator and wide network are scored at {sample}")
+    return lines
 
 
 def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
                    say: Callable = lambda text: None) -> dict:  # fmt: skip
-    """What predictors of `baselines.FROM_CODES` say at the task's points, from the complete points
-    that each seed was shown: by name, (predictions (T, B, ...), truths (T, B, ...), the task's
-    scores (T, B) by name). NaN at points that are not `predicted`.
+    """The outputs of predictors of `baselines.FROM_CODES` at the task's points, from the complete
+    points that each seed was shown: by name, (predictions (T, B, ...), targets (T, B, ...), the
+    task's scores (T, B) by name). NaN at points that are not `predicted`.
 
     A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
-    points, held, at = tasks.points(task), {name: [] for name in names}, predicted(task)
+    points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
 
     def stack(*of_seeds):
         values = np.stack(of_seeds)
-        if values.shape[1] == len(at):
+        if values.shape[1] == len(chosen):
             return values
-        filled = np.full((len(values), len(at), *values.shape[2:]), np.nan, np.float32)
-        filled[:, at] = values
+        filled = np.full((len(values), len(chosen), *values.shape[2:]), np.nan, np.float32)
+        filled[:, chosen] = values
         return filled
 
-    shown = shown_examples(config, task, seeds)
-    for seed, (given, (codes, truths)) in zip(seeds, shown, strict=True):
-        shown_points, counts, shown_codes, shown_truths = given
-        complete = counts & ~np.isnan(shown_points).any(axis=1)
-        first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
-        known = shown_codes[complete][first], shown_truths[complete][first]
-        for name, of_seeds in held.items():
+    examples = training_examples(config, task, seeds)
+    for seed, (training, (codes, targets)) in zip(seeds, examples, strict=True):
+        training_points, counts, training_codes, training_targets = training
+        complete = counts & ~np.isnan(training_points).any(axis=1)
+        first = np.unique(training_points[complete], axis=0, return_index=True)[1]
+        known = training_codes[complete][first], training_targets[complete][first]
+        for name, of_seeds in by_name.items():
             say(f"{name.replace('_', ' ')} of seed {seed}")
-            predictions = baselines.FROM_CODES[name](*known, codes[at]).astype(np.float32)
-            scores = jax.device_get(score(predictions, truths[at], points[at]))
-            of_seeds.append((predictions, truths, scores))
-    return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in held.items()}
+            predictions = baselines.FROM_CODES[name](*known, codes[chosen]).astype(np.float32)
+            scores = jax.device_get(score(predictions, targets[chosen], points[chosen]))
+            of_seeds.append((predictions, targets, scores))
+    return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in by_name.items()}
 
 
-def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
-    """{predictor: {(region, score): (S,)}}: what trivial predictors of a task score on the examples
-    that each seed of a run is scored on. `scores` names those of the task's `baselines`, by default
-    all; those from codes, where there are any, have all."""
+def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, dict]:
+    """{predictor: {(region, score): (S,)}}: the scores of trivial predictors of a task on the
+    examples that each seed is scored on. `names` are the scores of the task's `baselines`, by
+    default all; `from_codes` has the scores (S, B) by name of predictors from codes."""
     masks = tasks.regions(task)
+
+    def means(masks, scores):
+        by_key = evaluation.region_means(scores, masks)
+        return {(region, name): by_key[f"{region}.{name}"] for region in masks for name in scores}
 
     def of_seed(key):
         by_predictor = tasks.trivial_scores(task, loop.stream(key, "test"))
         return {
-            name: means({score: each[score] for score in scores or each})
-            for name, each in by_predictor.items()
+            predictor: means(masks, {name: scores[name] for name in names or scores})
+            for predictor, scores in by_predictor.items()
         }
 
-    def means(each, masks=masks):
-        found = evaluation.region_means(each, masks)
-        return {(region, score): found[f"{region}.{score}"] for region in masks for score in each}
-
-    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(run.seeds)))
-    if task.interpolated:
-        at = predicted(task)
-        known = {region: mask & at for region, mask in masks.items()}
-        means_of_seeds = jax.jit(jax.vmap(partial(means, masks=known)))
-        for name in baselines.FROM_CODES:
-            found[name] = jax.device_get(means_of_seeds(getattr(run, name).scores))
-    return found
+    by_predictor = jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds))
+    chosen = predicted(task)
+    scored = {region: mask & chosen for region, mask in masks.items()}
+    means_of_seeds = jax.jit(jax.vmap(partial(means, scored)))
+    return jax.device_get(
+        by_predictor | {name: means_of_seeds(scores) for name, scores in from_codes.items()}
+    )
 
 
-def points_shown(config: Config, task: Task, key, drawn: int | None = None):
+def _training_points(config: Config, task: Task, drawn: int | None, key):
     """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`, by
     default `DRAWN`."""
     dataset = loop.dataset_of(task, key)
@@ -117,29 +117,42 @@ def points_shown(config: Config, task: Task, key, drawn: int | None = None):
     return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
 
-def shown_examples(config: Config, task: Task, seeds, drawn: int | None = None):
-    """What each seed is shown: points, whether each counts, codes and truths; and the codes and
-    truths of the task's points, where it is scored. Codes are flattened; `drawn` as in
-    `points_shown`. An iterator; NumPy."""
+def cells_shown(config: Config, task: Task, seeds):
+    """(S, B) bool: the cells that each seed was shown whole; a stripe shows none."""
+    cells, masks = tasks.points(task), []
+    points_of = jax.jit(partial(_training_points, config, task, None))
+    for seed in seeds:
+        points, counts = jax.device_get(points_of(jax.random.key(seed)))
+        factors = points[counts][None, :, : cells.shape[1]]
+        masks.append((cells[:, None] == factors).all(axis=2).any(axis=1))
+    return np.stack(masks)
 
-    def codes_and_truths(key, name, at):
-        given, target = tasks.examples_at(task, loop.stream(key, name), at)
-        flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
+
+def training_examples(config: Config, task: Task, seeds, drawn: int | None = None):
+    """For each seed, its training points, whether each counts, their codes and targets; and the
+    codes and targets of the task's points, where it is scored. Codes are flattened; of a stream,
+    the first `drawn` points, by default `DRAWN`. An iterator; NumPy."""
+
+    def codes_and_targets(key, name, points):
+        codes, target = tasks.examples_at(task, loop.stream(key, name), points)
+        flat = [
+            leaf.reshape(len(points), -1).astype(jnp.float32) for leaf in jax.tree.leaves(codes)
+        ]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
     @jax.jit
     def of_seed(key, points):
-        given, counts = points_shown(config, task, key, drawn)
-        shown = (given, counts, *codes_and_truths(key, "example", given))
-        return shown, codes_and_truths(key, "test", points)
+        training, counts = _training_points(config, task, drawn, key)
+        examples = (training, counts, *codes_and_targets(key, "example", training))
+        return examples, codes_and_targets(key, "test", points)
 
     points = jnp.asarray(tasks.points(task))
     return (jax.device_get(of_seed(jax.random.key(seed), points)) for seed in seeds)
 
 
 def inputs_and_truths(task: Task, points, seed: int = 0):
-    """The task's inputs at points (B, F), where a seed is scored, and what it asks for there, (B,
-    ...); the latter in NumPy."""
+    """The task's inputs at points (B, F), where a seed is scored, and its targets there, (B, ...);
+    the latter in NumPy."""
     key = loop.stream(jax.random.key(seed), "test")
     examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
     truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
@@ -147,23 +160,22 @@ def inputs_and_truths(task: Task, points, seed: int = 0):
 
 
 def truths_at(task: Task, points, seed: int = 0):
-    """(B, ...) what the task asks for at points (B, F), where a seed is scored; NumPy."""
+    """(B, ...) the targets at points (B, F), where a seed is scored; NumPy."""
     return inputs_and_truths(task, points, seed)[1]
 
 
 def scorer(task: Task, truths=None) -> Callable:
-    """predictions (S, B, ...) -> CellResults: what is given for every cell, as if seeds 0 to S - 1
-    had said it, scored as the task scores. `truths` (B, ...) take the place of the task's own."""
+    """predictions (S, B, ...) -> CellResults: outputs at every cell, as if of seeds 0 to S - 1,
+    scored as the task scores. `truths` (B, ...) take the place of the task's own."""
     points = tasks.points(task)
-    truths = truths_at(task, points) if truths is None else truths
+    truths = np.asarray(truths_at(task, points) if truths is None else truths)
 
-    def of_predictions(predictions) -> evaluation.CellResults:
+    def results_of(predictions) -> evaluation.CellResults:
         predictions = np.asarray(predictions)
-        scores = scored(task.scores, predictions, np.asarray(truths), points)
-        seeds = tuple(range(len(predictions)))
-        return at_cells(task, seeds, lambda: predictions, truths, scores)
+        scores = scored(task.scores, predictions, truths, points)
+        return at_cells(task, range(len(predictions)), lambda: predictions, truths, scores)
 
-    return of_predictions
+    return results_of
 
 
 def scored(scores: Callable, predictions, truths, points) -> dict:
@@ -181,14 +193,6 @@ def _scores_of_all(scores: Callable, axes: int) -> Callable:
 def at_cells(task: Task, seeds, predict: Callable, truths, scores) -> evaluation.CellResults:
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
-    return evaluation.CellResults(
-        seeds=seeds,
-        predict=predict,
-        truths=truths,
-        factors=points,
-        held_out=held_out,
-        distance=tasks.distance_to_seen(task, held_out),
-        sizes=tasks.sizes(task),
-        scores=scores,
-        error=task.error,
-    )
+    distance = tasks.distance_to_seen(task, held_out)
+    return evaluation.CellResults(tuple(seeds), predict, truths, points, held_out, distance,
+                                  tasks.sizes(task), scores, task.error)  # fmt: skip

@@ -1,5 +1,4 @@
-"""A run that can be asked things: what it says at any points, at every cell beside the truth, and
-what its layers do.
+"""A run: its networks, what they answer at any points and at every cell, and what its layers do.
 
 A run has S seeds, and where it is asked at several steps, C of them. Arrays begin with these axes:
 `run.cells.scores["mse"]` is (S, B) at the end of training, and `run.late.cells.scores["mse"]` is
@@ -8,9 +7,8 @@ A run has S seeds, and where it is asked at several steps, C of them. Arrays beg
 
 import hashlib
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from math import prod
 from pathlib import Path
 
 import jax
@@ -18,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config, changed
-from compgen_jax.metrics import evaluation
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.runs import directory, measure, recording, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import mean_with_interval
@@ -29,78 +27,94 @@ from compgen_jax.training import contracts, loop
 from compgen_jax.training.trials import over_trials
 
 
+@dataclass(eq=False)
 class Run:
-    """What can be asked of a run. `Run.load` is a finished one from its directory. `Run.known`,
-    `Run.of_summary` and `Run.joined` are made of what is known already.
+    """A finished run: `Run.load` reads one from its directory, `Run.known` makes one of arrays.
 
-    config, task, summary.  seeds: S of them.  params: leaves (S, ...), or (S, C, ...) for several
-    steps; restored from the directory by default.  steps: the C steps; () for the end of training.
-    path: its directory; None for networks of one earlier step, and without a directory.
+    config: what was trained.  task: of the config.  seeds: S of them.  path: the directory.
+    summary: what `summary.json` has: `seeds`, the final numbers of each seed, and `mean`, their
+      means with 95% intervals.
+    steps: the C steps; () for the end of training.  end: the same run at the end.
+    numbers_path: the folder of the layers' table: the directory, or a folder in it (`over`).
+    numbers: of layers (S, L) and of predictions (S,) by metric, of a run without a table.
+    parts: the runs that are joined in this one, one for each seed.
 
-    Everything else is computed when it is first asked for, unless it is given by name: `cells`,
-    `interpolator`, `wide_network`, `trivial`, `shown`, `late`, `maps` and so on. `layers` and
-    `outputs` are given as {metric: array}. A run of which nothing but given values is known (no
-    path, no params) is its own `late`.
+    Networks are restored, and everything else is computed, when it is first asked for.
     """
 
-    def __init__(self, config: Config | None, task: Task | None, seeds, *, params=None,
-                 summary: dict | None = None, path=None, steps=(), layers=None, outputs=None,
-                 **given):  # fmt: skip
-        self.config, self.task, self.summary = config, task, summary
-        self.seeds, self.steps = tuple(seeds), tuple(steps)
-        self.path = None if path is None else Path(path)
-        self.known_layers, self.known_outputs = layers or {}, outputs or {}
-        self.measured, self.recorders = None, {}  # of `measure` and `recording`
-        self.compared = {}  # of `over`
-        if params is not None:
-            given["params"] = params
-        elif path is None:
-            given = {"late": self, "params": None} | given
-        vars(self).update({"end": self, "kept_as": ""} | given)
+    config: Config | None = None
+    task: Task | None = field(default=None, repr=False)
+    seeds: tuple = ()
+    path: Path | None = None
+    summary: dict | None = field(default=None, repr=False)
+    steps: tuple = ()
+    end: "Run | None" = field(default=None, repr=False)
+    numbers_path: Path | None = field(default=None, repr=False)
+    numbers: dict = field(default_factory=dict, repr=False)
+    parts: tuple = field(default=(), repr=False)
+    measured: measure.Measured | None = field(default=None, init=False, repr=False)
+    recorders: dict = field(default_factory=dict, init=False, repr=False)  # of `recording`
+    compared: dict = field(default_factory=dict, init=False, repr=False)  # of `over`
+
+    def __post_init__(self):
+        self.seeds, self.steps, self.end = tuple(self.seeds), tuple(self.steps), self.end or self
+        self.path = None if self.path is None else Path(self.path)
+        self.numbers_path = self.numbers_path or self.path
 
     @classmethod
     def load(cls, workdir, with_networks: bool = True) -> "Run":
-        """A finished run at its end, or what is known of it without its networks. Raises RunError
-        for a sweep, and for what is missing or damaged, naming it."""
+        """A finished run at its end. Raises RunError for a sweep, and for what is missing or
+        damaged, naming it; `with_networks` says whether missing networks raise at once."""
         workdir = Path(workdir)
         config = config_of(workdir)
         if not directory.is_finished(workdir):
             raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
         task = contracts.check(config)
         user_code.check(workdir, config, task)
-        run = cls(config, task, config.training.seeds, path=workdir,
-                  summary=directory.read_summary(workdir))  # fmt: skip
+        summary = directory.read_summary(workdir)
+        run = cls(config, task, config.training.seeds, workdir, summary)
         if with_networks:
             _ = run.params
         return run
 
     @classmethod
-    def known(cls, seeds, cells=None, layers=None, outputs=None, *, config=None, task=None,
-              **given) -> "Run":  # fmt: skip
-        """A run with known answers, such as a construction's.
+    def known(
+        cls, seeds, cells: CellResults | None = None, layers=None, outputs=None, *,
+        config=None, task=None, summary=None, name=None, params=None, shown=None, trivial=None,
+        interpolator=None, wide_network=None, late=None, predict=None, error_at=None, over=None,
+    ) -> "Run":  # fmt: skip
+        """A run without a directory, made of arrays: a construction's, or another framework's
+        predictions. It is its own `late` unless that is given.
 
-        seeds: of its slightly different copies.  cells: `CellResults` of what it says at every
-        cell; every ID cell was shown.  layers: (S, L) by metric.  outputs: (S,) by metric.
+        cells: its results at every cell; unless `shown` says so, every ID cell was shown.  layers:
+        (S, L) by metric.  outputs: (S,) by metric.  Other arguments are the attributes and methods
+        of their names.
         """
-        if cells is not None:
-            shown = np.repeat(~np.asarray(cells.held_out)[None], len(tuple(seeds)), axis=0)
-            given = {"cells": cells, "shown": shown} | given
-        return cls(config, task, seeds, layers=layers, outputs=outputs, **given)
-
-    @classmethod
-    def of_summary(cls, config: Config, summary: dict) -> "Run":
-        """A run of which the summary alone is kept."""
-        return cls(config, None, config.training.seeds, summary=summary)
+        numbers = (layers or {}) | (outputs or {})
+        run = cls(config, task, seeds, summary=summary, numbers=numbers)
+        run.params = params
+        if cells is not None and shown is None:
+            shown = np.repeat(~np.asarray(cells.held_out)[None], len(run.seeds), axis=0)
+        values = {
+            "cells": cells, "shown": shown, "name": name, "trivial": trivial, "late": late,
+            "interpolator": interpolator, "wide_network": wide_network, "predict": predict,
+            "error_at": error_at, "over": over,
+        }  # fmt: skip
+        for attribute, value in values.items():
+            if value is not None:
+                setattr(run, attribute, value)
+        return run
 
     @classmethod
     def joined(cls, runs, name: str) -> "Run":
         """Runs of one seed each that differ in their task, their data or their seed, as D seeds of
         one run: intervals are then over these, too."""
-        numbers = [next(iter(run.summary["seeds"].values())) for run in runs]
+        by_run = [next(iter(run.summary["seeds"].values())) for run in runs]
         summary = {
-            "seeds": {str(index): one for index, one in enumerate(numbers)},
+            "seeds": {str(index): numbers for index, numbers in enumerate(by_run)},
             "mean": {
-                key: mean_with_interval([one[key] for one in numbers], key) for key in numbers[0]
+                key: mean_with_interval([numbers[key] for numbers in by_run], key)
+                for key in by_run[0]
             },
             "task": runs[0].summary["task"],
         }
@@ -111,19 +125,16 @@ class Run:
     def name(self) -> str:
         return self.config.name
 
-    @cached_property
-    def parts(self) -> tuple:
-        """The runs that are joined in this one, one for each seed; () otherwise."""
-        return ()
+    # --- its networks
 
     @cached_property
     def params(self):
-        """The networks, leaves (S, ...) or (S, C, ...); NumPy. They are restored when they are
-        asked for first. Raises RunError, naming what is missing or damaged."""
+        """The networks, leaves (S, ...) or (S, C, ...); NumPy. Raises RunError, naming what is
+        missing or damaged."""
         if self.steps:
             saved = {step: self.end.at(step).params for step in set(self.steps)}
-            stack = lambda *leaves: np.stack(leaves, axis=1)
-            return jax.tree.map(stack, *(saved[step] for step in self.steps))
+            networks = [saved[step] for step in self.steps]
+            return jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *networks)
         checkpoint = directory.restore(self.path, self._template)
         if checkpoint is None or checkpoint.step != loop.total_steps(self.config, self.task):
             raise RunError(
@@ -132,140 +143,43 @@ class Run:
             )
         return checkpoint.state.params
 
-    def predict(self, points):
-        """(S, B, ...): what every network says at points (B, F), any real values, NaN for a
-        missing factor; NumPy."""
-        return self._answers(points, slice(1))[0]
-
-    def predict_with_truth(self, points):
-        """What `predict` returns and, of the same shape, what the task asks each network for."""
-        return self._answers(points, slice(2))
-
-    def error_at(self, points):
-        """(S, B): the error of every network at points (B, F)."""
-        score = loop.make_trainer(self.config).score
-        return self._over_networks(
-            lambda key, params, at: score(key, params, at)[self.task.error], points
-        )
-
     @cached_property
-    def cells(self) -> evaluation.CellResults:
-        """What every network says at every cell, beside what it should. Training keeps the scores
-        at late checkpoints, so that these networks run only where predictions are asked for."""
-        points = tasks.points(self.task)
-        if kept := self.kept_as and self._kept_scores(self.kept_as):
-            return self._at_cells(lambda: self.predict(points), kept)
-        predictions, scores = self._answers(points, slice(0, 3, 2))
-        return self._at_cells(lambda: predictions, scores)
-
-    def _kept_scores(self, name: str) -> dict | None:
-        steps = (len(self.steps),) if self.steps else ()
-        shape = len(self.seeds), *steps, len(tasks.points(self.task))
-        return None if self.path is None else directory.kept_scores(self.path, name, shape)
-
-    def _at_cells(self, predict, scores) -> evaluation.CellResults:
-        if self.end.numbers_path != self.path:
-            raise RunError(f"{self.name}: over another run's cells only its layers are measured")
-        truths = results.truths_at(self.task, tasks.points(self.task), self.seeds[0])
-        return results.at_cells(self.task, self.seeds, predict, truths, scores)
-
-    @cached_property
-    def interpolator(self) -> evaluation.CellResults:
-        """What `baselines.interpolate` says at every cell, see `_from_codes`."""
-        return self._from_codes("interpolator")
-
-    @cached_property
-    def wide_network(self) -> evaluation.CellResults:
-        """What `baselines.wide_network` says at every cell, see `_from_codes`."""
-        return self._from_codes("wide_network")
-
-    def _from_codes(self, predictor: str) -> evaluation.CellResults:
-        """What `results.interpolations` says at every cell, once for each seed, with the task's
-        scores: (S, B) each, (S, 1, B) of a run at several steps. Training keeps the scores. Raises
-        RunError for a task without it (`Task.interpolated`)."""
-        if self.steps:
-            end = getattr(self.end, predictor)
-            scores = {name: values[:, None] for name, values in end.scores.items()}
-            return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
-        if not self.task.interpolated:
-            raise RunError(f"{self.name}: its task has no {predictor.replace('_', ' ')}")
-        if kept := self._kept_scores(predictor):
-            predict = partial(results.interpolations, self.config, self.task, self.seeds)
-            return self._at_cells(lambda: predict((predictor,))[predictor][0], kept)
-        predictions, _, scores = self._made_from_codes[predictor]
-        return self._at_cells(lambda: predictions, scores)
-
-    @cached_property
-    def _made_from_codes(self) -> dict:
-        """`results.interpolations` of the predictors whose scores are not kept, all from one
-        compilation."""
-        names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
-        return results.interpolations(self.config, self.task, self.seeds, names)
-
-    @cached_property
-    def shown(self):
-        """(S, B) bool: the cells that each seed was shown whole; a stripe shows none. (S, 1, B) of
-        a run at several steps."""
-        if self.steps:
-            return self.end.shown[:, None]
-        points = tasks.points(self.task)
-        shown_to = jax.jit(partial(results.points_shown, self.config, self.task))
-
-        def of_seed(seed):
-            shown, counts = jax.device_get(shown_to(jax.random.key(seed)))
-            places = shown[counts][None, :, : points.shape[1]]
-            return (points[:, None] == places).all(axis=2).any(axis=1)
-
-        return np.stack([of_seed(seed) for seed in self.seeds])
-
-    @cached_property
-    def trivial(self) -> dict[str, dict]:
-        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
-        lookups along each factor alone, and of those from codes if there are any."""
-        task = tasks.with_lookups_along_factors(self.task)
-        return {
-            predictor: {place: float(np.mean(values)) for place, values in means.items()}
-            for predictor, means in results.trivial_means(self, task).items()
-        }
-
-    @cached_property
-    def late(self) -> "Run":
-        """The same run at its late checkpoints, those over the last tenth of training. Claims take
-        the median over them."""
-        return self._at_steps(loop.last_evaluations(self.config, self.task), kept_as="late")
-
-    @cached_property
-    def along(self) -> "Run":
-        """The same run at its kept steps."""
-        return self._at_steps(self.kept_steps)
+    def _template(self):
+        return loop.template(self.config)  # traces the model
 
     @cached_property
     def kept_steps(self) -> list[int]:
         """The steps along training whose parameters are kept (`training.keep`)."""
         return directory.kept_steps(self.path)
 
+    @cached_property
+    def late(self) -> "Run":
+        """The same run at its late checkpoints, those over the last tenth of training. Claims take
+        the median over them."""
+        if self.path is None:
+            return self
+        return replace(self, steps=loop.last_evaluations(self.config, self.task), end=self)
+
+    @cached_property
+    def along(self) -> "Run":
+        """The same run at its kept steps."""
+        return replace(self, steps=self.kept_steps, end=self)
+
     def at(self, step: int) -> "Run":
-        """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
-        another step."""
+        """The same networks at a kept step or a late checkpoint. Raises RunError for another
+        step."""
         if step in loop.last_evaluations(self.config, self.task):
             params = directory.restore(self.path, self._template, step).state.params
         else:
             params = directory.kept_parameters(self.path, step, self._template.params)
-        return Run(self.config, self.task, self.seeds, params=params, summary=self.summary)
-
-    @cached_property
-    def _template(self):
-        return loop.template(self.config)  # traces the model
-
-    def _at_steps(self, steps, kept_as: str = "") -> "Run":
-        return Run(self.config, self.task, self.seeds, summary=self.summary, path=self.path,
-                   steps=steps, end=self, kept_as=kept_as)  # fmt: skip
+        return Run.known(self.seeds, config=self.config, task=self.task, summary=self.summary,
+                         params=params)  # fmt: skip
 
     def over(self, other: "Run") -> "Run":
         """The same networks, their layers measured over the cells that `other` holds out: a probe
         is fitted on all cells outside them. Two runs are compared over the same cells alone.
 
-        The numbers are kept in a folder of their own in the run's directory. What is drawn is not
+        The numbers are kept in a folder of their own in the run's directory. The outputs are not
         scored anew: the result has no `cells`. Raises RunError if the two tasks' cells differ.
         """
         cells = tasks.points(self.task)
@@ -275,23 +189,133 @@ class Run:
         name = f"over_{hashlib.sha256(held_out).hexdigest()[:12]}"
         if name not in self.compared:
             task = self.task._replace(held_out=other.task.held_out)
-            self.compared[name] = Run(self.config, task, self.seeds, summary=self.summary,
-                                      path=self.path, numbers_path=self.path / name)  # fmt: skip
+            self.compared[name] = replace(self, task=task, end=None, numbers_path=self.path / name)
         return self.compared[name]
+
+    # --- what they answer
+
+    def predict(self, points):
+        """(S, B, ...): the outputs of every network at points (B, F), one column for each factor in
+        its unit: any real values, NaN for a missing factor; NumPy. ValueError for another shape."""
+        points, factors = np.asarray(points, np.float32), self.task.factors
+        if points.ndim != 2 or points.shape[1] != len(factors):
+            names = ", ".join(factor.name for factor in factors)
+            raise ValueError(
+                f"points of shape {points.shape}: must be (B, {len(factors)}): {names}"
+            )
+        return self.answers(points, slice(1))[0]
+
+    def answers(self, points, which: slice = slice(2)):
+        """At points (B, F) the outputs of every network, (S, B, ...), its targets and the scores by
+        name, or only `which` of these three: the others are not computed."""
+        predict = loop.make_trainer(self.config).predict
+        return self._over_networks(lambda *network: predict(*network)[which], points)
+
+    def error_at(self, points):
+        """(S, B): the error of every network at points (B, F)."""
+        score, error = loop.make_trainer(self.config).score, self.task.error
+        return self._over_networks(lambda *network: score(*network)[error], points)
+
+    def _over_networks(self, function, points):
+        """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All
+        of them are trials of one program."""
+        axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
+        seeds = np.repeat(self.seeds, len(self.steps) or 1)
+        params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
+
+        def of_network(points, network):
+            return function(*network, points)
+
+        program = over_trials(of_network, self.config.execution.trials_per_device)
+        values = program(jnp.asarray(points), (results.seed_keys(seeds), params))
+        return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), values)
+
+    @cached_property
+    def cells(self) -> CellResults:
+        """The outputs at every cell, beside the targets. Training keeps the scores at late
+        checkpoints, so that these networks run only where predictions are asked for."""
+        points = tasks.points(self.task)
+        scores = self._kept_scores("late") if self.steps and self is self.end.late else None
+        if scores:
+            return self._at_cells(lambda: self.predict(points), scores)
+        predictions, scores = self.answers(points, slice(0, 3, 2))
+        return self._at_cells(lambda: predictions, scores)
+
+    def _kept_scores(self, name: str) -> dict | None:
+        steps = (len(self.steps),) if self.steps else ()
+        shape = len(self.seeds), *steps, len(tasks.points(self.task))
+        return None if self.path is None else directory.kept_scores(self.path, name, shape)
+
+    def _at_cells(self, predict, scores) -> CellResults:
+        if self.numbers_path != self.path:
+            raise RunError(f"{self.name}: over another run's cells only its layers are measured")
+        truths = results.truths_at(self.task, tasks.points(self.task), self.seeds[0])
+        return results.at_cells(self.task, self.seeds, predict, truths, scores)
+
+    @cached_property
+    def interpolator(self) -> CellResults:
+        """What `baselines.interpolate` says at every cell, see `_from_codes`."""
+        return self._from_codes("interpolator")
+
+    @cached_property
+    def wide_network(self) -> CellResults:
+        """What `baselines.wide_network` says at every cell, see `_from_codes`."""
+        return self._from_codes("wide_network")
+
+    def _from_codes(self, predictor: str) -> CellResults:
+        """`results.interpolations` at every cell, once for each seed, with the task's scores: (S,
+        B) each, (S, 1, B) of a run at several steps. Training keeps the scores. Raises RunError for
+        a task without it (`Task.interpolated`)."""
+        if self.steps:
+            end = getattr(self.end, predictor)
+            scores = {name: values[:, None] for name, values in end.scores.items()}
+            return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
+        if not self.task.interpolated:
+            raise RunError(f"{self.name}: its task has no {predictor.replace('_', ' ')}")
+        interpolations = partial(results.interpolations, self.config, self.task, self.seeds)
+        if scores := self._kept_scores(predictor):
+            return self._at_cells(lambda: interpolations((predictor,))[predictor][0], scores)
+        if "from_codes" not in self.compared:  # all that are not kept, from one compilation
+            names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
+            self.compared["from_codes"] = interpolations(names)
+        predictions, _, scores = self.compared["from_codes"][predictor]
+        return self._at_cells(lambda: predictions, scores)
+
+    @cached_property
+    def shown(self):
+        """(S, B) bool: the cells that each seed was shown whole; a stripe shows none. (S, 1, B) of
+        a run at several steps."""
+        if self.steps:
+            return self.end.shown[:, None]
+        return results.cells_shown(self.config, self.task, self.seeds)
+
+    @cached_property
+    def trivial(self) -> dict[str, dict]:
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
+        lookups along each factor alone, and of those from codes if there are any."""
+        from_codes = {}
+        if self.task.interpolated:
+            from_codes = {name: getattr(self, name).scores for name in baselines.FROM_CODES}
+        task = tasks.with_lookups_along_factors(self.task)
+        return {
+            predictor: {place: float(np.mean(values)) for place, values in means.items()}
+            for predictor, means in results.trivial_means(task, self.seeds, from_codes).items()
+        }
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
-    @cached_property
-    def numbers_path(self) -> Path | None:
-        """The folder of its numbers: its directory, or a folder in it (`over`)."""
-        return self.path
-
-    def layers(self, metric: str):
+    def layers(self, metric: str | None = None, progress: bool = True):
         """(S, L), (S, C, L) at several steps: a metric of every layer, input first, prediction
         ('output') last; `decode.*` has none of the prediction. What is measured before training is
-        (S, 1, L) there."""
-        if metric in self.known_layers:
-            return self.known_layers[metric]
+        (S, 1, L) there.
+
+        Without a metric, a DataFrame of all of them with the columns seed, step, layer, metric and
+        value. What was not measured yet is measured now.
+        """
+        if metric is None:
+            return measure.measure(self, progress=progress).table.reset_index(drop=True)
+        if metric in self.numbers:
+            return self.numbers[metric]
         if self.parts:
             return np.concatenate([run.layers(metric) for run in self.parts])
         if self.steps and metric.startswith("untrained."):
@@ -300,8 +324,8 @@ class Run:
 
     def outputs(self, metric: str):
         """(S,), (S, C) at several steps: a metric of the prediction as a whole."""
-        if metric in self.known_outputs:
-            return self.known_outputs[metric]
+        if metric in self.numbers:
+            return self.numbers[metric]
         if self.parts:
             return np.concatenate([run.outputs(metric) for run in self.parts])
         return measure.measure(self, metric).values(metric, self.steps)[..., 0]
@@ -321,25 +345,6 @@ class Run:
         grid = recording.recorder(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
         return grid.unit_maps(np.asarray(grid.features(network, grid.inputs)[layer]))
-
-    def _answers(self, points, which: slice):
-        """Some of what `Trainer.predict` gives of every network; the rest is not computed."""
-        predict = loop.make_trainer(self.config).predict
-        return self._over_networks(lambda *network: predict(*network)[which], points)
-
-    def _over_networks(self, function, points):
-        """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All
-        of them are trials of one program."""
-        axes = (len(self.seeds), *(len(self.steps),) * bool(self.steps))
-        seeds = np.repeat(self.seeds, prod(axes[1:]))
-        params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
-
-        def of_network(points, network):
-            return function(*network, points)
-
-        program = over_trials(of_network, self.config.execution.trials_per_device)
-        found = program(jnp.asarray(points), (results.seed_keys(seeds), params))
-        return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), found)
 
 
 def config_of(workdir) -> Config:

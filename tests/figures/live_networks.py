@@ -75,7 +75,7 @@ def network(name: str) -> Run:
 
     like = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
     params = jax.tree_util.tree_map_with_path(draw, like)
-    return Run(config, config.task.make(), SEEDS, params=params)
+    return Run.known(SEEDS, config=config, task=config.task.make(), params=params)
 
 
 def codes(run: Run, count: int = 20) -> np.ndarray:

@@ -95,8 +95,11 @@ def holdout_map(change=lambda row: row):
 def finished(configs: dict) -> dict:
     """Quick runs by name that have a committed summary."""
     paths = {name: QUICK / "runs" / f"{config.name}.json" for name, config in configs.items()}
-    return {name: Run.of_summary(configs[name], json.loads(path.read_text()))
-            for name, path in paths.items() if path.exists()}  # fmt: skip
+    return {
+        name: Run.known(configs[name].training.seeds, config=configs[name],
+                        summary=json.loads(path.read_text()))
+        for name, path in paths.items() if path.exists()
+    }  # fmt: skip
 
 
 @functools.cache

@@ -52,7 +52,9 @@ def test_a_prediction_is_affine_or_the_network_has_no_live_form(monkeypatch):
     def live_form(prediction=run.task.prediction, model=run.config.model):
         config = dataclasses.replace(run.config, model=model)
         task = run.task._replace(prediction=prediction)
-        return live.live_network(Run(config, task, run.seeds, params=run.params), 0)
+        return live.live_network(
+            Run.known(run.seeds, config=config, task=task, params=run.params), 0
+        )
 
     last = live_form(lambda output: 3 - 2 * output)["operations"][-1]
     assert last == {"op": "affine", "scale": -2, "shift": 3}

@@ -215,7 +215,7 @@ def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(fig
     workdir = figures("--models=mine.py:Mine")
     assert trained_in(workdir) == {"mine_quick"} and shown == [["mine"]]
     (path,) = (workdir / "trained").iterdir()
-    run = Run.of_summary(directory.read_config(path), directory.read_summary(path))
+    run = Run(directory.read_config(path), summary=directory.read_summary(path))
     monkeypatch.setattr(make.committed, "runs", lambda scale: {"first": run})
     figures("--models=mine.py:Mine")
     assert shown[1:] == [["first", "mine"]]

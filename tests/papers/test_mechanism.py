@@ -16,7 +16,7 @@ def test_superposition_in_the_construction_of_the_code():
         "superposition.mean_code.inner_shuffled_r2": 0.2,
     }
     net = run(outputs=outputs)
-    net.known_outputs["output.superposition.sums.inner_r2"] = np.full(3, 0.4)
+    net.numbers["output.superposition.sums.inner_r2"] = np.full(3, 0.4)
     superposer, bump = (
         known.ideal(name, net.cells)["output.superposition.sums.inner_r2"]
         for name in ("superposer", "bump")

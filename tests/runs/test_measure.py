@@ -250,12 +250,13 @@ def test_runs_that_cannot_be_measured_are_named(run):
     loaded = Run.load(run)
     params = jax.tree.map(np.copy, loaded.params)
     params["params"]["hidden_2"]["bias"][1] = np.nan
-    broken = Run(loaded.config, loaded.task, loaded.seeds, params=params, path=run)
+    broken = Run(loaded.config, loaded.task, loaded.seeds)
+    broken.params = params
     for place in registry.PLACES:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.take(broken, measure.metrics_at(place), progress=False)
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
-    full = Run(loaded.config, every_cell, loaded.seeds, params=loaded.params, path=run)
+    full = Run(loaded.config, every_cell, loaded.seeds)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
         measure.take(full, measure.metrics_at("grid"), progress=False)
 

@@ -237,7 +237,7 @@ def _sizes(depth: int = 0, bumps: int = 0):
 
 def _with(run: Run, **sizes) -> Run:
     """The same network as if it were of another depth, or trained with so many bumps."""
-    return Run.known(run.seeds, cells=run.cells, layers=run.known_layers, config=_sizes(**sizes))
+    return Run.known(run.seeds, cells=run.cells, layers=run.numbers, config=_sizes(**sizes))
 
 
 def _alone(name, known):
@@ -264,7 +264,7 @@ def _beside_cnn(cnn: str, layers_of_cnn=slice(None), layers_of_mlp=slice(None)) 
 
 
 def _of_layers(run: Run, chosen) -> Run:
-    layers = {metric: values[:, chosen] for metric, values in run.known_layers.items()}
+    layers = {metric: values[:, chosen] for metric, values in run.numbers.items()}
     return Run.known(run.seeds, cells=run.cells, layers=layers, config=run.config)
 
 
