@@ -5,42 +5,31 @@ from pathlib import Path
 
 from compgen_jax.papers.forced_rendering import bump_claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering_runs
-from compgen_jax.papers.forced_rendering import known as forced_rendering_known
-from compgen_jax.papers.forced_rendering import known_low_rank, known_networks, known_turns
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.scale import picks as scale_picks
 from compgen_jax.papers.scale import scale_claims
 from compgen_jax.papers.scale import scale_presets as scale_runs
 from compgen_jax.studies.benchmark import benchmark_presets as league_runs
-from compgen_jax.studies.real_factors import known as real_factors_known
 from compgen_jax.studies.real_factors import real_factors_claims
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors_runs
 
 
-def _paper(title: str, letters: str, runs, claims, known, **more) -> Paper:
+def _paper(title: str, letters: str, runs, claims, **more) -> Paper:
     """The paper of some modules."""
     return Paper(
         title,
         letters,
         runs.runs,
         claims.CLAIMS,
-        matrices=tuple(matrix for module in known for matrix in module.MATRICES),
         note=claims.NOTE,
         folder=Path(claims.__file__).parent,
-        settings=runs.SETTINGS,
-        fresh=runs.CONFIRMED,
+        settings=(*runs.SETTINGS, runs.CONFIRMED),
         **more,
     )
 
 
-FORCED_RENDERING = _paper(
-    "Forced rendering",
-    "CK",
-    forced_rendering_runs,
-    forced_rendering_claims,
-    (forced_rendering_known, known_low_rank, known_networks, known_turns),
-)
-SCALE = _paper("Scale", "S", scale_runs, scale_claims, (), more=scale_picks.more)
+FORCED_RENDERING = _paper("Forced rendering", "CK", forced_rendering_runs, forced_rendering_claims)
+SCALE = _paper("Scale", "S", scale_runs, scale_claims, more=scale_picks.more)
 LEAGUE = Paper(
     "League",
     "L",
@@ -48,7 +37,5 @@ LEAGUE = Paper(
     claims=(),
     with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
 )
-REAL_FACTORS = _paper(
-    "Real factors", "F", real_factors_runs, real_factors_claims, (real_factors_known,)
-)
+REAL_FACTORS = _paper("Real factors", "F", real_factors_runs, real_factors_claims)
 PAPERS = FORCED_RENDERING, SCALE, LEAGUE, REAL_FACTORS

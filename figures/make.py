@@ -7,12 +7,11 @@ and, of four networks together, DIR/explorer.html. Trained networks stay in DIR/
 in DIR/sweeps/, one directory for each config; none is trained twice. `--runs=DIR,...` names
 directories whose finished runs are used as well. A figure is drawn as soon as its runs are trained.
 Figures that take long are drawn only if `--only` names them. The name of a claim trains that
-claim's runs. `--only=robustness`
-trains what the papers leave open, setting by setting, and judges every claim there. `--only=claims`
-judges what is there and trains nothing. `--only=explorer` writes the page alone.
+claim's runs. `--only=settings` trains what the papers leave open, setting by setting, and judges
+every claim there; `--only=confirm` does so at fresh seeds. `--only=claims` judges what is there and
+trains nothing. `--only=explorer` writes the page alone.
 `--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
-that are trained in DIR or committed in docs/results. `--only=confirm` trains the networks of the
-main claims at fresh seeds and judges these once: the verdict of a criterion then stays.
+that are trained in DIR or committed in docs/results.
 """
 
 import contextlib
@@ -48,8 +47,8 @@ EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
-CONFIRM = "confirm"  # of `--only`, at quick scale
-BESIDES = CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
+SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
+BESIDES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
 # one network of each kind; how many bumps join the stripes differs between the scales
 STRIPES = "Trained on single-factor images (stripes) and a few bumps, none in the outlined corner."
 EXPLORED = {
@@ -101,7 +100,7 @@ def main():
     keep_scales_apart(plan.workdir, plan.scale)
     clock = Clock(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
     runs, paths = {}, verdicts.finished([plan.workdir, *RUNS.value])
-    waiting = {one: names for one, names in plan.figures.items() if not one.of_settings}
+    waiting = dict(plan.figures)
     for program in [*programs, {}]:  # the last for figures that need no run
         train(plan.workdir, program, paths, clock)
         runs |= verdicts.load({n: one for n, one in program.items() if n in plan.configs}, paths)
@@ -118,9 +117,6 @@ def main():
     left = {name: one for name, one in plan.configs.items() if name not in runs}
     runs |= verdicts.load(left, paths)
     rows = judged(plan, runs, paths, clock)
-    for figure in plan.figures:
-        if figure.of_settings:
-            save(plan.workdir, figure, figure.draw(rows), (), clock)
     if plan.explored:
         with clock.spending("measuring and drawing"):
             explored = {name: runs[name] for name in (*plan.explored, *IF_TRAINED) if name in runs}
@@ -156,7 +152,7 @@ def make_plan() -> Plan:
     }
     figures = {figure: figure.shows(configs, scale) for figure in chosen}
     for figure, names in figures.items():
-        if figure.name in ONLY.value and not (names or figure.of_settings):
+        if figure.name in ONLY.value and not names:
             asked = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
             raise ConfigError(f"--only={figure.name}: no run at {scale} scale is named {asked}")
     beside = {}
@@ -168,11 +164,15 @@ def make_plan() -> Plan:
         left = theirs.keys() - beside.keys()  # neither trained nor committed: not drawn
         figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
     varied, groups = {}, []
-    if any(figure.of_settings for figure in chosen):
-        theirs = own if any(paper.settings for paper in own) else papers
-        groups = [group for paper in theirs for group in paper.settings]
-    if CONFIRM in ONLY.value:
-        groups += [paper.fresh for paper in papers]
+    theirs = own if any(paper.settings for paper in own) else papers
+    for group in (group for paper in theirs for group in paper.settings):
+        asked = {name: name in ONLY.value for name in (SETTINGS, CONFIRM)}
+        wanted = tuple(
+            setting
+            for setting in group.settings
+            if asked[CONFIRM if setting.name == claims.FRESH else SETTINGS]
+        )
+        groups += [group._replace(settings=wanted)] if wanted else []
     if groups:
         if unknown := {base for group in groups for base in group.bases} - configs.keys():
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
@@ -198,7 +198,6 @@ def _chosen(scale: str, claims_by_name) -> list[Figure]:
     allowed = ", ".join([*drawn, *BESIDES, "or a claim's name"])
     for name in ONLY.value:
         known = name in drawn or name in BESIDES or name in claims_by_name
-        known = known and (name != CONFIRM or scale == "quick")
         demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     default = "of_summaries" if MODELS.value else "by_default"
     names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
@@ -291,13 +290,8 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
             there = verdicts.load(changed, paths)
             wanted = list(changed) if setting == claims.FRESH else names
             at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
-            if setting == claims.FRESH:  # base networks may have been judged elsewhere
-                keys, known = {claims.key_of(row) for row in rows}, {one.name for one in every}
-                rows += [row for row in committed.rows(plan.scale) if row["setting"] == claims.BASE
-                         and row["claim"] in known and claims.key_of(row) not in keys]  # fmt: skip
         before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
-        rows += claims.of_settings(before, at_settings, rows)
-        rows = claims.with_settings(rows)
+        rows = claims.merged(before, rows + at_settings)
     directory.write_json(path, rows)
     return rows
 

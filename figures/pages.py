@@ -32,8 +32,7 @@ from .tables import table
 
 HERE, DOCS = Path(__file__).parent, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-SIGNS = *quoted.SYMBOLS.values(), quoted.FAILS_HERE
-AGAIN = {"yes": " again", "no": " once"}  # after a verdict that was asked at fresh seeds
+SIGNS = tuple(quoted.SYMBOLS.values())
 SIZES = {"quick": "quick", "paper": "papers' size"}
 PLAIN = {
     "onehot": "one-hot",
@@ -68,7 +67,6 @@ def pages() -> dict[Path, str]:
         },
         "findings/criteria.md": {
             "asked": asked(rows["quick"]),
-            "known": {paper.title: "\n".join(known_answers(paper)) for paper in PAPERS},
         },
         "findings/gallery.md": {"figures": gallery()},
         "findings/papers.md": {
@@ -138,7 +136,7 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
             ]
             if rows_of_claim:
                 number = ", ".join(filter(None, (claim.name, claim.figure)))
-                lines += ["", f"### {general(claim)} ({number})", "", *_cases(rows_of_claim)]
+                lines += ["", f"### {general(claim)} ({number})", "", *_cases(rows_of_claim, rows)]
                 if claim.name in prose:
                     lines += ["", *prose[claim.name].strip().splitlines()]
             else:
@@ -147,45 +145,48 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
     return lines[1:]
 
 
-def _cases(rows: list[dict]) -> list[str]:
+def _cases(rows: list[dict], every: dict[str, list[dict]]) -> list[str]:
     """A table of a claim: a line for each case and setting, its numbers at each scale."""
     by_case = {}
     for row in rows:
         case = row["case"] if row["setting"] == BASE else f"{row['case']}, {row['setting']}"
         by_case.setdefault(case, {})[row["scale"]] = row
     scales = [scale for scale in SCALES if any(row["scale"] == scale for row in rows)]
-    judged = {(row["scale"], row["case"], row["setting"]) for row in rows}
     lines = []
     for case, by_scale in by_case.items():
-        row = next(iter(by_scale.values()))
-        of_figure = row.get("own")  # the setting of the figure's own network
-        was_judged = ("paper", row["case"], of_figure) in judged
         lines.append((
             plain(case),
-            *(_cell(by_scale[scale]) if scale in by_scale else "" for scale in scales),
-            ", ".join(filter(None, (r.get("confirmed") for r in by_scale.values()))) or "–",
-            "" if of_figure is None else "judged" if was_judged else "not judged",
+            *(_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales),
+            ", ".join(dict.fromkeys(row["network"] for row in by_scale.values())),
         ))  # fmt: skip
     name, number = next(iter(rows[0]["conditions"].items()))
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
-    return table((*head, "confirmed", "the figure's own network"), lines)
+    return table((*head, "network"), lines)
 
 
-def _cell(row: dict) -> str:
-    """The first number with its sign, the verdict where that is another, the reason and the
-    settings."""
-    (name, first), settings = next(iter(row["conditions"].items())), row.get("settings")
+def _cell(row: dict, rows: list[dict]) -> str:
+    """The first number with its sign, the verdict where that is another, the reason, and the
+    verdicts at other settings among the rows."""
+    name, first = next(iter(row["conditions"].items()))
+    settings = claims.at_settings(row, rows)
+    fresh = [verdict for verdict in ("agree", "differ") if claims.FRESH in settings[verdict]]
+    agree, differ, untrained = (
+        [setting for setting in names if setting != claims.FRESH] for names in settings.values()
+    )
     key = {(row["scale"], row["claim"], row["case"]): row}
     sign = quoted.sign(f"{row['scale']} {row['claim']}/{row['case']}; {name}", key)
     verdict = quoted.symbol(row)
     parts = [f"{text.with_interval(first)} **{sign}**"]
     parts += [f"verdict **{verdict}**"] if sign != verdict else []
     parts.append(row["reason"])
-    if settings and settings["trained"]:
-        differ = f" (not {claims.first_of(settings['differ'])})" if settings["differ"] else ""
-        parts.append(f"{claims.share(row)} settings agree{differ}")
-    if settings and settings["untrained"]:
-        parts.append(f"{settings['untrained']} did not learn")
+    if agree or differ:
+        others = [*differ[:2], f"{len(differ) - 2} more"] if len(differ) > 2 else differ
+        unlike = f" (not {'; '.join(others)})" if differ else ""
+        parts.append(f"the same at {len(agree)} of {len(agree + differ)} settings{unlike}")
+    if untrained:
+        parts.append(f"{len(untrained)} settings did not learn")
+    if fresh:
+        parts.append(f"fresh seeds {fresh[0]}")
     return "; ".join(part for part in parts if part)
 
 
@@ -196,7 +197,6 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
         signs = [
             "; ".join(
                 f"{plain(row['case'])} {quoted.symbol(row)}".strip()
-                + AGAIN.get(row.get("confirmed"), "")
                 for row in rows[scale]
                 if row["claim"] == claim.name and row["setting"] == BASE
             )
@@ -228,27 +228,6 @@ def asked(rows: list[dict]) -> list[str]:
     return table(("claim", "criterion"), lines)
 
 
-def known_answers(paper: Paper) -> list[str]:
-    """What each known answer does, and whether each claim reproduces it: a table for every set of
-    known answers, with a column for each size."""
-    lines, groups = [], {}
-    for matrix in paper.matrices:
-        groups.setdefault(tuple(matrix.does.items()), []).append(matrix)
-    for does, matrices in groups.items():
-        names = [name for name, _ in does]
-        rows = {}
-        for matrix in matrices:
-            for claim, letters in matrix.rows.items():
-                letters = tuple(letters.get(name, "") for name in names)
-                rows.setdefault((claim, letters), []).append(matrix.title)
-        lines += ["", "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
-        lines += table(
-            ("claim", "at", *names),
-            [(claim, "; ".join(titles), *letters) for (claim, letters), titles in rows.items()],
-        )
-    return lines[1:]
-
-
 # --- results, presets, gallery -----------------------------------------------------------------
 
 
@@ -275,7 +254,7 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
         lines += table(
             head,
             [
-                (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row))
+                (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row, rows))
                 for row in base
             ],
         )
@@ -308,11 +287,11 @@ def by_chance(rows: list[dict]) -> str:
     settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
     if settings:
         line += f" Rows have {settings} verdicts at other settings beside them."
-    confirmed = [row["confirmed"] for row in rows if row.get("confirmed")]
-    if confirmed:
+    replicated = quoted.replications(rows)
+    if replicated:
         line += (
-            f" {confirmed.count('yes')} of {len(confirmed)} verdicts were confirmed at seeds that "
-            "nobody had looked at before."
+            f" {replicated.count(True)} of {len(replicated)} verdicts were replicated at fresh "
+            "seeds."
         )
     return line
 

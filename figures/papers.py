@@ -7,7 +7,6 @@ from . import (  # noqa: F401, I001
     benchmark,
     forced_rendering,
     real_factors,
-    robustness,
     scale,
 )
 from .benchmark import benchmark_tables as league_tables

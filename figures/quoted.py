@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax import claims
 from compgen_jax.claims import (
     BASE,
     CONTRADICTED,
@@ -26,7 +25,6 @@ from compgen_jax.claims import (
 from . import committed
 
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
-FAILS_HERE = "✗ here"  # of a claim whose verdict is open, as other networks were asked as well
 of_runs = functools.cache(committed.runs)
 
 
@@ -80,8 +78,8 @@ def printed(name: str, rows: dict[tuple, dict]) -> str:
     """A number as a page prints it, by 'NAME; HOW'; 'confirmed' is how many verdicts came out again
     at fresh seeds."""
     if name == "confirmed":
-        answers = [row["confirmed"] for row in rows.values() if row.get("confirmed")]
-        return f"{answers.count('yes')} of {len(answers)}"
+        answers = replications(list(rows.values()))
+        return f"{answers.count(True)} of {len(answers)}"
     name, how = name.rsplit("; ", 1)
     return formatted(number(name, rows), how)
 
@@ -106,15 +104,26 @@ def read() -> dict[str, dict]:
     return tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
 
 
+def replications(rows: list[dict]) -> list[bool]:
+    """Whether fresh seeds gave the verdict of the base, for every decided one that they judged."""
+    key = lambda row: (row["claim"], row["case"], row["scale"])
+    base = {key(row): row["verdict"] for row in rows if row["setting"] == BASE}
+    pairs = (
+        (base.get(key(row), INCONCLUSIVE), row["verdict"])
+        for row in rows
+        if row["setting"] == FRESH
+    )
+    return [before == after for before, after in pairs if before != INCONCLUSIVE]
+
+
 def symbol(row: dict) -> str:
     """The verdict of a row as a sign."""
-    fails = claims.at_base(row)["verdict"] == CONTRADICTED != row["verdict"]
-    return FAILS_HERE if fails else SYMBOLS[row["verdict"]]
+    return SYMBOLS[row["verdict"]]
 
 
 def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
-    """'✓' if the whole interval of a number lies in the range of its sentence, '✗' if outside
-    (`FAILS_HERE` if its claim's verdict is open), '–' on both sides, or not trained.
+    """'✓' if the whole interval of a number lies in the range of its sentence, '✗' if outside, '–'
+    on both sides, or not trained.
 
     Args: must: the range of a run's number, 'below 0.5' or 'above 0.5'; a condition has its own.
     """
@@ -124,9 +133,7 @@ def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
         holds = row["conditions"][condition]["holds"]
         if row["reason"].startswith(NOT_TRAINED) or holds is None:
             return SYMBOLS[INCONCLUSIVE]
-        if holds:
-            return SYMBOLS[REPRODUCED]
-        return SYMBOLS[CONTRADICTED] if row["verdict"] == CONTRADICTED else FAILS_HERE
+        return SYMBOLS[REPRODUCED if holds else CONTRADICTED]
     mean = of_runs(scale)[case].summary["mean"]
     side, bound = must.split()
     low, high = (end - float(bound) for end in mean[condition]["ci95"])
@@ -134,4 +141,4 @@ def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
         low, high = -high, -low
     if mean["id.exact_accuracy"]["value"] < TRAINED or low <= 0 <= high:
         return SYMBOLS[INCONCLUSIVE]
-    return SYMBOLS[REPRODUCED] if low > 0 else FAILS_HERE
+    return SYMBOLS[REPRODUCED if low > 0 else CONTRADICTED]

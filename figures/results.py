@@ -16,10 +16,9 @@ from absl import flags
 from compgen_jax import claims, cli
 from compgen_jax.claims import BASE
 from compgen_jax.config import ConfigError
-from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory
 
-from . import committed, make, pages, plotting
+from . import committed, make, pages
 
 WORKDIR = cli.define_workdir()
 ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
@@ -39,8 +38,7 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
     ]  # fmt: skip
     rows = {claims.key_of(row): row for row in (*added, *kept) if row["claim"] in names}.values()
     base = [row for row in rows if row["setting"] == BASE]
-    at_settings = claims.of_settings([row for row in rows if row["setting"] != BASE], [], base)
-    return sorted((*base, *at_settings), key=lambda row: names.index(row["claim"]))  # stable
+    return sorted(claims.merged(rows, base), key=lambda row: names.index(row["claim"]))  # stable
 
 
 def take(workdir: Path, add: bool) -> Path:
@@ -71,21 +69,7 @@ def take(workdir: Path, add: bool) -> Path:
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
-    for each in SCALES:
-        if rows := claims.with_settings(committed.rows(each)):
-            directory.write_json(committed.RESULTS / each / "claims.json", rows)
-    _draw_settings(scale)
     return target
-
-
-def _draw_settings(scale: str):
-    """Draws the picture of verdicts at settings again, if it is there."""
-    for name in committed.drawn(scale):
-        figure = committed.FIGURES[name]
-        if figure.of_settings:
-            path = committed.RESULTS / scale / "figures" / f"{name}.png"
-            drawn = figure.draw(committed.rows(scale))
-            directory.write_bytes(path, plotting.saved(drawn, {"Title": name})["png"])
 
 
 def _adds(there: Path, added: Path) -> bool:

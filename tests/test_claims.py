@@ -1,4 +1,4 @@
-"""The engine of claims: numbers over seeds, conditions, verdicts, their settings, known answers."""
+"""The engine of claims: numbers over seeds, conditions, verdicts, rows of settings."""
 
 import json
 from types import SimpleNamespace
@@ -8,7 +8,6 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
-from compgen_jax.criteria_source import fingerprint
 from compgen_jax.statistics import mean_with_interval, share_with_interval
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
@@ -73,11 +72,14 @@ def test_a_claim_says_why_nothing_is_concluded():
         row = judged(above(0.5, values, "what"))
         assert (row["verdict"], row["reason"]) == (U, f"{reason}: what")
     sure = over_seeds([1.0, 1.1, 1.2], above=0)
-    assert verdict(claims.Undecided(""), sure) == R
-    assert judged(claims.Undecided("too few"), sure)["reason"] == "too few"
+    values = np.array([1.0, 1.1, 1.2])
+    assert verdict(above(0, claims.doubtful(values, ""), "x")) == R
+    row = judged(above(0, claims.doubtful(values, "too few"), "x"))
+    assert (row["verdict"], row["reason"]) == (U, "too few: x")
+    assert row["conditions"]["x"]["value"] == pytest.approx(1.1)
     row = judged(learnt(np.full(3, 0.5)), sure)
     assert row["verdict"] == U
-    assert row["reason"] == "not trained: exact accuracy ID 0.5, 0.95 asked"
+    assert row["reason"] == "not trained: exact accuracy ID 0.5, 0.95 needed"
     assert verdict(learnt(np.full(3, 0.5), "share", at=0.4), sure) == R
 
 
@@ -125,37 +127,6 @@ def test_a_ratio_is_judged_by_its_logarithm():
     assert verdict(over_seeds([0.1, 10.0], below=1, ratio=True), seeds=(0, 1)) == U
 
 
-@pytest.mark.parametrize(
-    ("conditions", "verdict", "reason"),
-    [
-        # .9 +- .12 on three seeds; with the fourth .69 +- .68
-        ([[0.05, 0.85, 0.9, 0.95]], U, "one seed decides: reproduced without seed 0"),
-        ([[0.9, 0.1, 0.15, 0.2]], U, "one seed decides: contradicted without seed 0"),
-        ([[0.85, 0.9, 0.95, 0.9]], R, ""),
-        # a seed that decides one condition of two decides nothing, unless it fails
-        ([[0.05, 0.85, 0.9, 0.95], [0.0, 0.9, 0.1, 0.9]], U, "interval crosses the bound"),
-        # what is no mean over seeds stays as it is
-        ([[0.05, 0.85, 0.9, 0.95], {"value": 1.0, "ci95": [0.9, 1.1]}], U, "one seed decides: rep"),
-    ],
-)
-def test_one_seed_decides_where_its_absence_does(conditions, verdict, reason):
-    made = [Condition(f"{n}", v if isinstance(v, dict) else np.array(v), above=0.5)
-            for n, v in enumerate(conditions)]  # fmt: skip
-    for values in (made, made[::-1]):
-        row = judged(*values, seeds=(0, 1, 2, 3))
-        assert row["verdict"] == verdict and row["reason"].startswith(reason)
-
-
-def test_a_seed_that_decides_is_named_and_a_share_keeps_its_least_interval():
-    for cells, reason in ((30, "interval crosses"), (300, "one seed decides: reproduced")):
-        condition = over_seeds([0.2, 0.93, 0.93, 0.93], above=0.9, cells=cells)
-        assert judged(condition, seeds=(0, 1, 2, 3))["reason"].startswith(reason)
-    ratio = over_seeds([100.0, 0.1, 0.12, 0.11], below=1, ratio=True)
-    crosses = f"(interval crosses the bound: {ratio.name})"
-    reason = judged(ratio, seeds=(5, 6, 7, 8))["reason"]
-    assert reason == f"one seed decides: reproduced without seed 5 {crosses}"
-
-
 def network(*values):
     return SimpleNamespace(seeds=(0, 1, 2), values=np.array(values))
 
@@ -188,78 +159,50 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
         assert [row["verdict"] for row in at] == verdicts
 
 
+def row_of(setting, verdict, bound="above 0", case="bump", reason=""):
+    return {"claim": "C0", "case": case, "scale": "quick", "setting": setting, "verdict": verdict,
+            "reason": reason, "conditions": {setting: {"must be": bound}}}  # fmt: skip
+
+
 def test_rows_of_settings_stay_while_the_criterion_is_the_same():
-    base = rows_of("base", R)
-    before, newer = rows_of("upright", C), rows_of("upright", U)
-    other = rows_of("wide", C, criterion="another")
-    assert claims.of_settings([*before, *other], [], base) == before
-    assert claims.of_settings(before, newer, base) == newer
-    (renamed,) = claims.of_settings([], other, base)  # its numbers may be named by the setting
-    assert renamed["criterion"] == "c"
-    assert claims.of_settings(before, [], []) == []
+    base, before, newer = row_of("base", R), row_of("upright", C), row_of("upright", U)
+    other, older = row_of("wide", C, bound="above 1"), row_of("base", C)
+    assert claims.merged([before, other, older], [base]) == [base, before]
+    assert claims.merged([before], [base, newer]) == [base, newer]
+    assert claims.merged([before], []) == []
 
 
-def rows_of(setting, *verdicts, criterion="c", case="bump", scale="quick", reason=""):
-    return [{"claim": "C0", "case": case, "scale": scale, "setting": setting, "verdict": verdict,
-             "reason": reason, "criterion": criterion} for verdict in verdicts]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("verdict", "others", "expected", "reason"),
-    [
-        (C, [C, C, C], C, ""),
-        (C, [C, U, C], U, "depends on s2"),
-        (C, [R, R, U, C], U, "depends on s1; s2; 1 more"),
-        (C, [C, "not trained"], C, ""),  # says nothing
-        (R, [U, R], R, ""),
-        (R, [U, U, R], U, "depends on s1; s2"),  # fewer than half agree
-        (R, [U, C, R, R, R], U, "depends on s2"),
-        (U, [C, R], U, ""),
-    ],
-)
-def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expected, reason):
-    base, rows = rows_of("base", verdict), []
-    for number, other in enumerate(others, start=1):
-        why = "not trained: 0.1" if other == "not trained" else ""
-        rows += rows_of(f"s{number}", U if why else other, reason=why)
-    found, *same = claims.with_settings([*base, *rows, *rows_of("base", R, case="ramp")])
-    assert list(map(claims.at_base, same)) == [*rows, *rows_of("base", R, case="ramp")]
-    assert (found["verdict"], found["reason"]) == (expected, reason)
-    trained = [other for other in others if other != "not trained"]
-    assert claims.share(found) == f"{trained.count(verdict)} of {len(trained)}"
-    assert claims.at_base(found) == base[0]
-    assert claims.with_settings([found, *rows])[0] == found  # not applied twice
-
-
-def test_a_claim_that_was_asked_at_the_base_alone_goes_by_the_one_that_it_is_part_of():
-    for verdict, other, criterion, expected, reason in (
-        (R, C, "c; more", U, "depends on s"),  # asks all of it, and more
-        (R, C, "more", R, ""),
-        (C, R, "more", U, "not asked at s"),
-    ):
-        own = rows_of("base", verdict, criterion=criterion)[0] | {"claim": "C0.part"}
-        found = claims.with_settings([own, *rows_of("base", U), *rows_of("s", other)])[0]
-        assert (found["verdict"], found["reason"]) == (expected, reason)
-        assert claims.at_base(found) == own and claims.share(found) == ""
+def test_verdicts_at_other_settings_stand_beside_a_row_and_change_none():
+    base = row_of("base", R)
+    rows = [base, row_of("s1", R), row_of("s2", C), row_of("s3", U), row_of(claims.FRESH, R),
+            row_of("s4", U, reason="not trained: 0.1"), row_of("s5", R, case="ramp")]  # fmt: skip
+    assert claims.at_settings(base, rows) == {
+        "agree": ["s1", claims.FRESH], "differ": ["s2", "s3"], "untrained": ["s4"]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("own", "scale", "settings", "expected"),
+    ("scale", "setting", "figure_setting", "network"),
     [
-        (None, "quick", (), C),  # a sentence of ours
-        ("base", "paper", (), C),
-        ("base", "quick", (), U),
-        ("authors'", "paper", ("authors'",), C),
-        ("authors'", "paper", ("other",), U),
-        (claims.NOWHERE, "paper", ("other",), U),
+        ("quick", "base", "base", "ours"),
+        ("paper", "base", "base", "figure"),
+        ("paper", "base", "", "text"),
+        ("paper", "authors'", "authors'", "figure"),
+        ("paper", "base", "authors'", "text"),
+        ("paper", "upright", "base", "ours"),
     ],
 )
-def test_a_paper_is_contradicted_by_its_figures_own_networks_alone(own, scale, settings, expected):
-    rows = [rows_of(setting, C, scale=scale)[0] | {"own": own} for setting in ("base", *settings)]
-    found, *others = claims.with_settings(rows)
-    assert found["verdict"] == expected
-    assert found["reason"] == ("" if expected == C else claims.OTHER_NETWORK)
-    assert [one["verdict"] for one in others] == [C if own in settings else U] * len(others)
+def test_a_row_says_whose_network_was_judged(scale, setting, figure_setting, network):
+    @claim("C0", runs={"net": "net"}, figure_setting=figure_setting)
+    def said(net):
+        """What is said."""
+        yield above(0.5, np.array([0.65, 0.7, 0.75]), "x")
+
+    run = {"net": SimpleNamespace(seeds=(0, 1, 2))}
+    assert judge(said, run, {"setting": setting}, scale)["network"] == network
+    assert judge(said, run, {}, scale, setting)["network"] == network
+    of_case = {"setting": setting, "figure_setting": setting}
+    assert judge(said, run, of_case, scale)["network"] == {"quick": "ours"}.get(scale, "figure")
 
 
 def test_seeds_that_do_it_are_counted():
@@ -290,60 +233,3 @@ def test_networks_of_a_paper_are_judged_as_it_trained_them():
     run = SimpleNamespace(seeds=(0, 1, 2))
     verdicts = [judge(said, {"net": run}, case)["verdict"] for case in said.cases]
     assert verdicts == [R, U]
-
-
-def test_a_verdict_is_confirmed_once_while_its_criterion_is_the_same():
-    base = rows_of("base", R)[0] | {"source": "a"}
-    fresh = rows_of(claims.FRESH, C)[0] | {"source": "a"}
-    again = rows_of(claims.FRESH, R)[0] | {"source": "a"}
-    assert claims.of_settings([fresh], [again], [base]) == [fresh]
-    confirmed = lambda row, *others: claims.with_settings([row, *others])[0]["confirmed"]
-    assert confirmed(base, fresh) == "no" and confirmed(base, again) == "yes"
-    assert confirmed(base) == "" and claims.with_settings([base, fresh])[0]["verdict"] == R
-    changed = base | {"source": "b"}
-    assert claims.of_settings([fresh], [], [changed]) == [] and confirmed(changed, again) == ""
-
-
-CRITERION = """
-from compgen_jax.claims import above
-BOUND = 0.5
-
-def helper(net):
-    return net.values
-
-def said(net):
-    'A sentence.'
-    yield above(BOUND, helper(net), "x")
-"""
-
-
-def test_a_fingerprint_follows_the_code_of_a_criterion(tmp_path):
-    def of(text, case=None):
-        path, scope = tmp_path / f"{len(list(tmp_path.iterdir()))}.py", {}
-        path.write_text(text)
-        exec(compile(text, str(path), "exec"), scope)
-        return fingerprint(scope["said"], case or {}, {"net": "net"})
-
-    same = CRITERION.replace("A sentence", "Another"), CRITERION.replace("0.5", ".5  # half")
-    assert {of(each) for each in same} == {of(CRITERION)}
-    others = CRITERION.replace("0.5", "0.6"), CRITERION.replace("net.values", "-net.values")
-    assert len({of(CRITERION), *map(of, others), of(CRITERION, {"code": "ramp"})}) == 4
-
-
-def test_what_a_matrix_does_not_say_is_named():
-    @claim("C1", cases=[{"case": "bump"}], runs={"net": "net"})
-    def high(net):
-        """It is high."""
-        yield above(0.5, net.values, "value")
-
-    known = {"bump": network(0.9, 0.9, 0.8), "noise": network(0.1, 0.2, 0.1)}
-    letters = {"bump": "-", "noise": "R"}
-    matrix = claims.Matrix("N = 16", {}, lambda: known, {"C1": letters, "C1, again": {"bump": "r"}},
-                    {"C1, again": lambda name, known: {"net": known["noise"]}})  # fmt: skip
-    table = claims.tried(matrix, [high])
-    assert table == {"C1": {"bump": R, "noise": C}, "C1, again": {"bump": C}}
-    assert claims.wrongly_decided(table, matrix) == [
-        "N = 16: C1: bump is reproduced, and must be -",
-        "N = 16: C1: noise is contradicted, and must be R",
-        "N = 16: C1, again: bump is contradicted, and must be r",
-    ]

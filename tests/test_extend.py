@@ -78,12 +78,8 @@ def test_a_claim_is_tried_on_known_answers(desk):
 def test_a_claim_is_judged_at_settings_of_ones_own_alone(desk):
     """In the directory where its base is trained already."""
     workdir, files = desk / "mine", f"--extend={desk}/my_claim.py,{desk}/my_settings.py"
-    call(make, files, "--only=robustness", f"--workdir={workdir}")
+    call(make, files, "--only=settings", f"--workdir={workdir}")
     base, *rows = json.loads((workdir / "claims.json").read_text())
     names = ["learning rate x3", "training time x1/2", "more samples", "shallow"]
     assert [row["setting"] for row in (base, *rows)] == ["base", *names]
     assert len(list((workdir / "trained").iterdir())) == 1 + len(names)
-    beside = base["settings"]
-    agree = [row["verdict"] == beside["verdict"] for row in rows]
-    assert (beside["agree"], beside["trained"]) == (sum(agree), len(names))
-    assert (workdir / "figures" / "robustness.png").exists()

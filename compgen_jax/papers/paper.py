@@ -1,4 +1,4 @@
-"""A paper is its runs, its claims, and the known answers that its criteria are tried on.
+"""A paper, or a study, is its runs and its claims.
 
 Names of runs are the same at every scale ('bump_cnn'); the config behind a name may have another
 name ('bump_cnn_quick', 'ramp_cnn_trained'), which is that of its directory and of its summary.
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from compgen_jax.claims import Claim, Matrix
+from compgen_jax.claims import Claim
 from compgen_jax.config import Config
 from compgen_jax.papers.variations import Group
 
@@ -16,10 +16,9 @@ from compgen_jax.papers.variations import Group
 class Paper(NamedTuple):
     """title: of the paper's parts of a page.  letters: with which its claims' names begin.
     runs: scale -> configs by name, sweeps among them (`config.is_sweep`), in training order.
-    claims: its rows, in the order of the page.  matrices: known answers.  note: what a reader of
+    claims: its rows, in the order of the page.  note: what a reader of
     its verdicts should know.  folder: with `claims.md`, objections and changed criteria.  settings:
-    what the paper leaves open around its base networks (`papers.variations`).  fresh: the networks
-    that are trained at fresh seeds, to confirm the claims on them (`settings.fresh`).  more:
+    what the paper leaves open around its base networks (`papers.variations`).  more:
     finished runs by name -> further runs by name that are made of them, or written down.
     with_models: names of a user's own models -> the paper with runs of them too; None of a paper
     that has no use for them."""
@@ -28,10 +27,8 @@ class Paper(NamedTuple):
     letters: str
     runs: Callable[[str], dict[str, Config]]
     claims: tuple[Claim, ...]
-    matrices: tuple[Matrix, ...] = ()
     note: str = ""
     folder: Path | None = None
     settings: tuple[Group, ...] = ()
-    fresh: Group = Group((), ())
     more: Callable[[dict], dict] = lambda runs: {}
     with_models: Callable | None = None

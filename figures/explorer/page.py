@@ -20,7 +20,7 @@ from .payload import payload
 
 HERE = Path(__file__).parent
 # columns of claims.json that the page shows
-SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "confirmed", "seeds",
+SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "seeds",
          "conditions", "notes", "runs")  # fmt: skip
 MODULES = ("main", "controls", "guess", "views", "rules", "layers", "live", "verdicts", "data",
            "numbers", "pictures", "network", "arrays")  # fmt: skip

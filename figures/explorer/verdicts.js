@@ -10,24 +10,17 @@ let shown = null;
 
 export function drawVerdicts() {
   $("verdicts").hidden = !verdicts.length;
-  $("confirmed").hidden = !verdicts.some(({ confirmed }) => confirmed);
   $("claims").replaceChildren(...verdicts.flatMap((row, index) => {
     const [[name, number]] = Object.entries(row.conditions);
     const line = make("button", { className: "claim" },
       make("span", {}, make("b", { className: row.verdict, textContent: `${MARKS[row.verdict] ?? ""} ${row.verdict}` }), make("br"),
-        [row.claim, row.case].filter(Boolean).join(", "), make("br"), make("small", { textContent: confirmed(row) })),
+        [row.claim, row.case].filter(Boolean).join(", ")),
       make("span", {}, row.statement, make("br"), make("small", { textContent: `asked: ${name} ${number["must be"]}` }),
         make("br"), make("small", { className: "reason", textContent: row.reason })), axis(number));
     line.setAttribute("aria-expanded", index === shown);
     line.addEventListener("click", () => open(index, row));
     return index === shown ? [line, evidence(row)] : [line];
   }));
-}
-
-// Nothing is confirmed of an inconclusive verdict, nor where no fresh seeds are known of.
-function confirmed(row) {
-  if (row.confirmed === undefined || row.verdict === "inconclusive") return "";
-  return `confirmed: ${row.confirmed || "not asked"}`;
 }
 
 async function open(index, row) {

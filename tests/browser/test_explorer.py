@@ -25,7 +25,6 @@ from tests.figures.stand_ins import train
 VERDICT = {
     "claim": "X1", "case": "bump", "scale": "quick", "setting": "base", "figure": "Fig 1",
     "statement": "sizes are composed", "verdict": "contradicted", "reason": "", "seeds": [0, 7],
-    "confirmed": "no",
     "runs": ["three factors"], "notes": {"error OOD": {"value": 0.25, "ci95": [0.125, 0.5]}},
     "conditions": {"share right": {"value": 0.5, "ci95": [0.25, 0.75], "per_seed": [0.375, 0.625],
                                    "must be": "above 0.9", "holds": False}},
@@ -465,8 +464,6 @@ def test_the_committed_page_judges_as_the_table_of_claims_does(opened):
     rows = page.on(committed.rows("quick"), names)
     assert len(rows) > 30 and {"bump_cnn", "stripes_30_bumps", "rotation"} <= {*names}
     for line, row in zip(lines, rows, strict=True):
-        asked = row["verdict"] != "inconclusive"
-        confirmed = f"confirmed: {row['confirmed'] or 'not asked'}" if asked else ""
         name = ", ".join(filter(None, (row["claim"], row["case"])))
-        expected = row["verdict"], name, confirmed, row["reason"]
+        expected = row["verdict"], name, row["reason"]
         assert [line[0][2:], *line[1:]] == [text for text in expected if text]

@@ -8,8 +8,8 @@ import json
 import numpy as np
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
+from compgen_jax.metrics import reference_images
 from compgen_jax.papers.forced_rendering import bump_presets as papers
-from compgen_jax.papers.forced_rendering import known as known_maps
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, REGION
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale import scale_presets as scale_runs
@@ -24,6 +24,7 @@ from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import committed
 from figures.real_factors import real_factors_figures as sprites
+from tests.papers.criteria import known_maps
 from tests.papers.test_scaling import make_table, scored, sweep_of
 
 TINY = {"task.grid": 8, "model.apart": (3, 4), "model.depth": 2, "model.width": 4,
@@ -63,7 +64,7 @@ def mapped(network: str, interpolator: str, code: str = "bump"):
     settings = Bump(grid=8, code=CodeConfig(name=code),
                     support=SupportConfig(region="donut", low=3, high=5))  # fmt: skip
     score, empty = known_maps.scorer_of(settings)
-    world = known_maps.world_of(empty.truths, empty.held_out)
+    world = reference_images.world_of(empty.truths, empty.held_out)
     drawn, by_kernel = (score(known_maps.jittered(known_maps.images(name, world), 2))
                         for name in (network, interpolator))  # fmt: skip
     return Run.known(

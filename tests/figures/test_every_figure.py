@@ -9,7 +9,7 @@ from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.scale import constructions
 from compgen_jax.studies.benchmark import benchmark_presets as league
 from compgen_jax.tasks.task import Factor
-from figures import plotting, robustness, run
+from figures import plotting, run
 from figures.papers import FIGURES
 from tests.figures import stand_ins
 
@@ -59,7 +59,7 @@ def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):
     assert FIGURES[figure].shows(papers.runs(scale), scale) == names.split()
 
 
-@pytest.mark.parametrize("name", [name for name, one in FIGURES.items() if not one.of_settings])
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeypatch):
     figure = FIGURES[name]
     if name in TRAINED:
@@ -97,24 +97,3 @@ def test_labels_name_the_values_of_a_factor(drawn):
     (axis,) = drawn(draw, Factor("object", column, False, labels=("cat", "dog"))).axes
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["cat", "dog"]
     assert [line.get_ydata()[0] for line in axis.lines] == pytest.approx([2, 3])
-
-
-def test_claims_at_settings_have_verdicts_and_the_share_of_trained_settings(drawn):
-    row = lambda claim, setting, verdict="reproduced", reason="": {
-        "claim": claim, "case": "bump", "statement": f"{claim} holds", "setting": setting,
-        "verdict": verdict, "reason": reason}  # fmt: skip
-    rows = [
-        row("X1", "base"), row("X1", "upright"), row("X1", "width x2", "contradicted"),
-        row("X1", "corner", "inconclusive", "not trained: 0.5"),
-        row("X2", "base", "inconclusive"), row("X2", "corner", "inconclusive"),
-        row("X3", "base"),  # was asked at no setting
-    ]  # fmt: skip
-    (axis,) = drawn(robustness.draw, rows).axes
-    by_height = {}
-    for text in sorted(axis.texts, key=lambda text: text.get_position()[0]):
-        by_height.setdefault(text.get_position()[1], []).append(text.get_text())
-    title, *_, names, first, second = (by_height[y] for y in sorted(by_height))
-    assert title[0].startswith("1 of 2 verdicts")
-    assert [*filter(None, names)] == ["base", "upright", "×2", "corner", "as at\nthe base"]
-    assert first == ["X1 holds (X1\xa0bump)", "✓", "✓", "✗", "·", "1 of 2"]
-    assert second == ["X2 holds (X2\xa0bump)", "–", "–", "1 of 1"]  # not asked at two settings

@@ -64,19 +64,17 @@ def figures(tiny, tmp_path, monkeypatch):
     group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
     paper = Paper(
         "Tiny", "X", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
-        settings=(group,), fresh=fresh("first"),
+        settings=(group, fresh("first")),
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
     named = lambda runs: [{"run": name} for name in runs]
-    of_rows = lambda rows: draw(row["setting"] for row in rows)
     every = [
         Figure("both", draw, ("first", "again"), "", True, numbers=named),
         Figure("wide", draw, ("wide",), "", True),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
         Figure("misspelt", draw, ("frist",), "", False),
-        Figure("varied", of_rows, (), "", False, of_settings=True),
         Figure("rows", draw, ("first", "again", "mine"), "", False, of_summaries=True),
     ]
     monkeypatch.setattr(make, "FIGURES", {one.name: one for one in every})
@@ -144,17 +142,14 @@ def test_a_claim_is_asked_for_by_its_name(figures):
     assert rows_of(workdir)[0] == [("X3", "base")]
 
 
-def test_verdicts_are_confirmed_once_at_fresh_seeds(figures):
+def test_claims_are_judged_at_fresh_seeds(figures):
     figures("--only=both")
     workdir = figures("--only=confirm")
     assert "first_fresh_seeds_quick" in trained_in(workdir)
     names, rows = rows_of(workdir)
     assert names == [("X1", "base"), ("X1", "fresh seeds")]
     assert rows[1]["seeds"] == list(FRESH_SEEDS)
-    assert rows[0]["confirmed"] == ""  # undecided at two seeds
-    rows[1]["verdict"] = "kept"
-    directory.write_json(workdir / "claims.json", rows)
-    assert rows_of(figures("--only=confirm"))[1][1]["verdict"] == "kept"
+    assert rows_of(figures("--only=claims"))[1] == rows  # other commands keep them
 
 
 @pytest.mark.parametrize(
@@ -189,24 +184,20 @@ def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
     assert "sweep_quick: already trained" in capsys.readouterr().err
 
 
-def test_settings_are_trained_and_judged_for_a_figure_that_is_named(figures, capsys):
+def test_settings_are_trained_and_judged_where_they_are_named(figures, capsys):
     """A setting that is a run of the paper already is that run; other commands keep the rows."""
-    workdir = figures("--only=varied")
+    workdir = figures("--only=settings")
     assert trained_in(workdir) == {"first_quick", "first_width_x2_quick", "wide_quick"}
     keys = [(name, setting) for setting in ("base", "width x2", "broad") for name in ("X1", "X2")]
     there = [key for key in keys if key != ("X2", "width x2") and key != ("X2", "broad")]
     names, rows = rows_of(workdir)
     assert [key for key in names if key[0] != "X3"] == there
-    assert pictures(workdir) == {"varied.png", "varied.pdf"}
     figures("--only=wide")
     said = capsys.readouterr().err
     assert "first_quick: already trained" not in said and "wide_quick: already trained" in said
     after = rows_of(workdir)[1]
     at_settings = [[row for row in each if row["setting"] != "base"] for each in (rows, after)]
     assert at_settings[0] == at_settings[1]
-    base = rows[0]["settings"]["verdict"]
-    agree = [row["verdict"] == base for row in at_settings[0] if row["claim"] == "X1"]
-    assert after[0]["settings"]["agree"] == sum(agree)
 
 
 def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):

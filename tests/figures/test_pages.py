@@ -10,15 +10,6 @@ from compgen_jax.papers.paper import Paper
 from figures import pages, panels, quoted
 from figures.figure import FIGURES
 
-SETTINGS = {
-    "verdict": "reproduced",
-    "reason": "",
-    "agree": 14,
-    "trained": 16,
-    "untrained": 2,
-    "differ": ["depth 6", "N = 20", "N = 12"],
-}
-
 
 @claim(
     "C10", figure="Fig 4b", cases=[{"case": c} for c in ("bump", "ramp")], runs={"net": "{case}"}
@@ -38,7 +29,8 @@ def row(case="bump", verdict="reproduced", scale="quick", setting="base", reason
     number = {"value": 0.25, "ci95": [0.2, 0.3], "must be": "above 0.5", "holds": True}
     number["per_seed"] = [1.0, 0.0, 0.0, 0.0]
     return {"claim": "C10", "case": case, "scale": scale, "setting": setting, "verdict": verdict,
-            "reason": reason, "statement": f"With the {case} code, a few are enough",
+            "reason": reason, "network": "ours",
+            "statement": f"With the {case} code, a few are enough",
             "criterion": "share rendered OOD above 0.5", "runs": [],
             "conditions": {"share rendered OOD": number},
             "notes": {"share (post hoc)": number | {"value": 0.5}}} | more  # fmt: skip
@@ -53,47 +45,47 @@ def paper(tmp_path):
 def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     rows = {
         "quick": [
-            row(settings=SETTINGS, own="base", confirmed="yes"),
+            row(),
             row("ramp", "inconclusive", reason="no hole"),
-            row(setting="depth 6", verdict="contradicted"),  # is counted above
+            *(row(setting=f"depth {depth}", verdict="contradicted") for depth in (2, 3, 6)),
+            *(row(setting=setting) for setting in ("upright", "fresh seeds")),
+            row(setting="N = 20", verdict="inconclusive", reason="not trained: 0.5"),
         ],
-        "paper": [row(scale="paper", verdict="contradicted", own="base")],
+        "paper": [row(scale="paper", verdict="contradicted", network="figure")],
     }
-    settings = "14 of 16 settings agree (not depth 6; N = 20; 1 more); 2 did not learn"
+    settings = "the same at 1 of 4 settings (not depth 2; depth 3; 1 more)"
+    settings += "; 1 settings did not learn; fresh seeds agree"
     assert pages.verdicts((paper,), rows) == [
         "## Bumps", "",
         "### With the [case] code, a few are enough (C10, Fig 4b)", "",
-        "| share rendered OOD, above 0.5 | quick | papers' size | confirmed | "
-        "the figure's own network |", "| --- | --- | --- | --- | --- |",
+        "| share rendered OOD, above 0.5 | quick | papers' size | network |",
+        "| --- | --- | --- | --- |",
         f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✓**; verdict **✗** | "
-        "yes | judged |",
-        "| ramp | 0.25 [0.2, 0.3] **✓**; verdict **–**; no hole |  | – |  |",
+        "ours, figure |",
+        "| ramp | 0.25 [0.2, 0.3] **✓**; verdict **–**; no hole |  | ours |",
         "", "Too few.", "", "Changed: twice.", "",
         "### Not run of Bumps", "", "- It is run (C11).",
     ]  # fmt: skip
 
 
 def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypatch):
-    rows = [row(settings=SETTINGS), row("ramp", "inconclusive"), row(setting="upright")]
+    rows = [row(), row("ramp", "inconclusive"), row(setting="upright")]
     rows[1]["conditions"] |= {"unknown": {"value": None, "ci95": [None, None], "must be": ""}}
     page = pages.results("quick", [paper], {}, rows, ["fig1"])
     assert "--scale=quick --workdir=DIR --only=fig1\n" in page
     assert "judges 1 conditions" in page and "would have 0.0 of them hold (2.5%)" in page
     assert "1 verdicts at other settings" in page and page.count("a few are enough") == 2
-    rows[1]["settings"] = SETTINGS | {"verdict": "contradicted", "agree": 0, "untrained": 0}
-    page = pages.results("quick", [paper], {}, rows, [])
-    assert " | ✗ here | 0.25 [0.2, 0.3] **✓**; verdict **✗ here**; 0 of 16" in page
     assert "Verdicts" not in pages.results("quick", [paper], {}, [], [])
     monkeypatch.setattr(pages, "PAPERS", (paper,))
-    assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 0 | 1 |"]
+    assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
 
 
 def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(monkeypatch):
     half = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
-    fresh = row(setting="fresh seeds", conditions=half)
+    fresh = row(setting="fresh seeds", verdict="contradicted", conditions=half)
     rows = {
-        "quick": [row(settings=SETTINGS, confirmed="no"), fresh],
-        "paper": [row(verdict="inconclusive")],
+        "quick": [row(), fresh],
+        "paper": [row(verdict="inconclusive", scale="paper")],
     }
     rows = quoted.by_key(rows)
 
@@ -123,17 +115,17 @@ def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(m
 def test_claims_at_a_glance(paper):
     """A row for each claim that is shown, with the verdict of each of its cases."""
     rows = {
-        "quick": [row(confirmed="yes"), row("ramp", "inconclusive")],
+        "quick": [row(), row("ramp", "inconclusive")],
         "paper": [row(verdict="contradicted")],
     }
     assert pages.glance((paper,), rows)[2:] == [
-        "| C10 | With the [case] code, a few are enough | bump ✓ again; ramp – | bump ✗ |",
+        "| C10 | With the [case] code, a few are enough | bump ✓; ramp – | bump ✗ |",
         "| C11 | It is run |  |  |",
     ]
 
 
 def test_a_panel_has_the_sign_of_its_own_number():
-    """Whatever else its claim yields: ✗ here stands where the claim is open."""
+    """Whatever else its claim yields."""
     share = lambda low, high: {"value": (low + high) / 2, "ci95": [low, high], "must be": ""}
     conditions = {
         "all": share(0.6, 0.9) | {"holds": True},
@@ -152,7 +144,7 @@ def test_a_panel_has_the_sign_of_its_own_number():
     }
     assert signs == {
         "all": ["✓", "✓", "–"],
-        "none": ["✗ here", "✗", "–"],
+        "none": ["✗", "✗", "–"],
         "some": ["–", "–", "–"],
     }
 
@@ -161,10 +153,10 @@ def test_a_panel_has_the_sign_of_its_own_number():
     "ends, must, trained, sign",
     [
         ((0.1, 0.4), "below 0.5", 1.0, "✓"),
-        ((0.1, 0.4), "above 0.5", 1.0, "✗ here"),
+        ((0.1, 0.4), "above 0.5", 1.0, "✗"),
         ((0.6, 0.9), "above 0.5", 1.0, "✓"),
         ((0.4, 0.6), "above 0.5", 1.0, "–"),
-        ((0.6, 0.9), "below 0.5", 1.0, "✗ here"),
+        ((0.6, 0.9), "below 0.5", 1.0, "✗"),
         ((0.1, 0.4), "below 0.5", 0.9, "–"),
     ],
 )

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from compgen_jax import claims
 from compgen_jax.runs import directory
 from compgen_jax.statistics import mean_with_interval
 from figures import committed, pages, results
@@ -65,7 +64,7 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert results.take(first, add=False) == target
     for workdir in (second, again):
         results.take(workdir, add=True)
-    there = lambda: [claims.at_base(one) for one in committed.rows("quick")]
+    there = lambda: committed.rows("quick")
     assert there() == rows[0] + rows[2]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
@@ -99,11 +98,3 @@ def test_no_share_ends_above_1_in_the_table_of_results(target):
     directory.write_json(target / "runs" / "bump_cnn_quick.json", summary)
     page = pages.results("quick", PAPERS, committed.runs("quick"), [], [])
     assert "| bump_cnn_quick | ID | 0.833 [0.116, 1] |" in page
-
-
-def test_verdicts_at_settings_say_how_far_the_base_holds(tmp_path, target):
-    rows = [row("C1", "bump", verdict="contradicted"), row("C1", "bump", setting="upright")]
-    results.take(finished(tmp_path / "a", "bump_cnn_quick", rows, "robustness"), add=False)
-    picture = (target / "figures" / "robustness.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")  # drawn anew
-    assert committed.rows("quick")[0]["reason"] == "depends on upright"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import geometry
-from compgen_jax.papers.forced_rendering import known_low_rank, lowrank_claims
+from compgen_jax.papers.forced_rendering import lowrank_claims
+from tests.papers.criteria import known_low_rank
 from tests.papers.decoders import N, cell_results, decoder, draw, judged
 
 

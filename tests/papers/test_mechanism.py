@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import known, mechanism_claims
+from compgen_jax.metrics import reference_images
+from compgen_jax.papers.forced_rendering import mechanism_claims
 from tests.papers.decoders import JITTER, blank, decoder, judged, run
 
 
@@ -18,8 +19,8 @@ def test_superposition_in_the_construction_of_the_code():
     net = run(outputs=outputs)
     net.numbers["output.superposition.sums.inner_r2"] = np.full(3, 0.4)
     superposer, bump = (
-        known.ideal(name, net.cells)["output.superposition.sums.inner_r2"]
-        for name in ("superposer", "bump")
+        reference_images.reference_numbers(rule, net.cells)["output.superposition.sums.inner_r2"]
+        for rule in (reference_images.superposer, reference_images.true_image)
     )
     for case in mechanism_claims.superposes.cases:
         row = judged(mechanism_claims.superposes_as_an_ideal_superposer, case, net=net)
@@ -31,7 +32,8 @@ def test_superposition_in_the_construction_of_the_code():
 def test_the_structure_beyond_true_images_is_the_partial_one():
     net = run(outputs={"cosine.cross_partial": 0.5})
     row = judged(mechanism_claims.resembles_binary_kernel_beyond_true_images, net=net)
-    lookup = known.ideal("lookup", decoder(blank))["output.cosine.cross_partial"]
+    numbers = reference_images.reference_numbers(reference_images.lookup, decoder(blank))
+    lookup = numbers["output.cosine.cross_partial"]
     expected = (0.5 + JITTER - lookup).tolist()
     assert next(iter(row["conditions"].values()))["per_seed"] == pytest.approx(expected)
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering import known_turns, rotation_claims
+from compgen_jax.papers.forced_rendering import rotation_claims
 from compgen_jax.runs import results
 from compgen_jax.tasks.rotation import GapConfig, Rotation
+from tests.papers.criteria import known_turns
 from tests.papers.decoders import is_rendered
 
 ANGLES, SIDE = 72, 16  # 5 degrees apart; the gap is 160 to 195

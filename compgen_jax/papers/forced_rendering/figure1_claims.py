@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import NOWHERE, above, claim, exact_id, learnt, note
+from compgen_jax.claims import above, claim, exact_id, learnt, note
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
@@ -22,7 +22,7 @@ WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 AUTHORS = {"setting": "the authors' network", "as_trained": True}
 CNNS = tuple(
     # Figure 1b, c are of the authors' networks; that of the bump code here has half of its channels
-    {"own": AUTHORS["setting"] if network["case"] in ("bump", "ramp") else NOWHERE, **network}
+    {"figure_setting": AUTHORS["setting"] if network["case"] in ("bump", "ramp") else "", **network}
     for network in (
         {"case": "bump", "run": "bump_cnn"},
         {"case": "ramp", "run": "ramp_cnn"},
@@ -37,7 +37,7 @@ CNNS = tuple(
 NETWORKS = (
     *({**network, "code": network["case"], "model": "CNN"} for network in CNNS),
     *(
-        {"case": f"{code}, MLP", "run": f"{code}_mlp", "code": code, "model": "MLP", "own": NOWHERE}
+        {"case": f"{code}, MLP", "run": f"{code}_mlp", "code": code, "model": "MLP"}
         for code in ("bump", "ramp")
     ),
 )

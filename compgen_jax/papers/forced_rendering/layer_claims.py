@@ -8,7 +8,6 @@ import numpy as np
 
 from compgen_jax.claims import (
     BASE,
-    NOWHERE,
     TINY,
     above,
     below,
@@ -44,12 +43,12 @@ CNNS = (
             code,
             f", depth {depth}" if depth else "",
             net=f"{code}_cnn_depth{depth}" if depth else f"{code}_cnn",
-            own=BASE if code == "bump" else NOWHERE,
+            figure_setting=BASE if code == "bump" else "",
         )
         for code in COMPOSING
         for depth in DEPTHS["cnn"]
     ),
-    _case("ramp", ", 50 epochs", net="ramp_cnn_50_epochs", own=BASE, as_trained=True),
+    _case("ramp", ", 50 epochs", net="ramp_cnn_50_epochs", figure_setting=BASE, as_trained=True),
 )
 BESIDE_COMPOSER = {
     "cases": [
@@ -66,7 +65,7 @@ MLPS = tuple(
         mlp=f"{code}_mlp{epochs}" + f"_depth{depth}" * (depth != 3),
         conv=conv,
         convs=convs,
-        own=BASE if epochs else NOWHERE,
+        figure_setting=BASE if epochs else "",
         as_trained=bool(epochs),
     )
     for code, epochs, conv, convs in (
@@ -181,7 +180,7 @@ def falls_more_and_over_more_layers_in_mlps(mlp, conv, convs):
     yield note("depth of the CNN", depth_of(runs[1]))
 
 
-RAMP = {"case": "ramp", "own": NOWHERE}
+RAMP = {"case": "ramp"}
 RAMPS = {"net": "ramp_cnn", "others": "ramp_cnn_depth*"}
 
 
@@ -301,7 +300,7 @@ def mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
 # --- C12 and C13: with stripes -----------------------------------------------------------------
 
 # Figure 4's networks are not described, so that its own are nowhere.
-FEW = tuple({"case": "bump", "few": few, "own": NOWHERE} for few in (30, 50))  # quick and paper
+FEW = tuple({"case": "bump", "few": few} for few in (30, 50))  # quick and paper
 DISTANCE, SPREAD = "size of log10 volume, OOD minus ID", "sd of log10 volume over OOD cells"
 
 
@@ -360,7 +359,7 @@ def volume_varies_less_where_bumps_are_rendered(stripes, alone):
 @claim(
     "C12.donut",
     figure="Fig 4d",
-    cases=[{"case": "bump", "own": NOWHERE}],
+    cases=[{"case": "bump"}],
     runs={"stripes": "donut_stripes", "alone": "bump_cnn"},
 )
 def volume_varies_less_around_the_donut(stripes, alone):
@@ -407,7 +406,7 @@ def units_turn_from_stripes_to_bumps(net, by_bumps):
     )
 
 
-TURN = {"figure": "Fig 4e, f, 15", "cases": [one | {"own": None} for one in FEW]}  # ours
+TURN = {"figure": "Fig 4e, f, 15", "cases": FEW}
 LESS = "share, last minus first hidden layer, less that"
 
 

@@ -6,19 +6,23 @@ A run's `late.outputs(metric)` is (S, C), of every seed's late checkpoints.
 import numpy as np
 
 from compgen_jax.claims import (
-    NOWHERE,
     TINY,
     above,
     claim,
     exact_id,
     learnt,
-    median_over_checkpoints,
     note,
 )
-from compgen_jax.papers.forced_rendering import known
+from compgen_jax.metrics.reference_images import (
+    images,
+    lookup,
+    reference_numbers,
+    superposer,
+    true_image,
+    world_of,
+)
 from compgen_jax.papers.forced_rendering.figure1_claims import CNNS
 from compgen_jax.papers.forced_rendering.image_quantities import worst_exact_id
-from compgen_jax.statistics import mean_with_interval
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
 CLEARLY = 0.05  # of R^2, of which a true bump has .0004 more than other points; of a correlation
@@ -29,7 +33,7 @@ MOST = 0.75  # of an ideal superposer's R^2, of which the nearest seen image has
 # The figure's networks were trained on 20,000 samples, and are not among the runs.
 OF_SUMS = {
     "figure": "Fig 1d",
-    "cases": [one | {"own": NOWHERE} for one in CNNS if one["case"] in CONSTRUCTION],
+    "cases": [case | {"figure_setting": ""} for case in CNNS if case["case"] in CONSTRUCTION],
     "runs": {"net": "{run}"},
 }
 
@@ -65,8 +69,8 @@ def superposes_as_an_ideal_superposer(net, case):
     yield from superposes.function(net, case)
     of_sums = superposition_r2(net, "sums")
     of_superposer, of_bumps = (
-        known.ideal(name, net.late.cells)["output.superposition.sums.inner_r2"]
-        for name in ("superposer", "bump")
+        reference_numbers(rule, net.late.cells)["output.superposition.sums.inner_r2"]
+        for rule in (superposer, true_image)
     )
     yield above(MOST, of_sums / of_superposer, "R2 on sums, over an ideal superposer's")
     yield above(0, of_sums - of_bumps, "R2 on sums, less that of true bumps")
@@ -81,19 +85,20 @@ def explained(drawn_xQxHxW, predicted_xQxHxW):
     return 1 - squares(drawn - predicted_xQxHxW) / np.maximum(spread, TINY)
 
 
-@claim("C4.kernel", **OF_SUMS | {"cases": [one | {"own": None} for one in OF_SUMS["cases"]]})
+@claim("C4.kernel", **OF_SUMS)
 def draws_what_the_wide_network_draws(net):
     """With the {case} code, held-out images are those of a wide network that learns no features,
     rather than those of another predictor."""
     cells, ood = net.late.cells, net.late.cells.held_out
     yield learnt(exact_id(cells))
-    world = known.world_of(cells.truths, ood)
-    predicted = {name: known.images(name, world) for name in ("superposer", "lookup")}
+    world = world_of(cells.truths, ood)
+    rules = {"superposer": superposer, "lookup": lookup}
+    predicted = {name: images(rule, world) for name, rule in rules.items()}
     predicted["interpolator"] = net.late.interpolator.predictions
     predicted["wide network"] = net.late.wide_network.predictions
     r2 = {
-        name: explained(cells.predictions[..., ood, :, :], images[..., ood, :, :])
-        for name, images in predicted.items()
+        name: explained(cells.predictions[..., ood, :, :], drawn[..., ood, :, :])
+        for name, drawn in predicted.items()
     }
     of_wide = r2.pop("wide network")
     yield above(0.5, of_wide, "R2 on the wide network's images")
@@ -109,13 +114,11 @@ OF_KERNELS = {
     "figure": "Fig 1e, 8",
     "cases": [{"case": code} for code in CONSTRUCTION],
     "runs": {"net": "{case}_cnn"},
-    "own": NOWHERE,  # Figure 8 has a ramp's network of 15 epochs; that of the bump code is unknown
 }
 OF_CODES = {
     "figure": "Fig 8",
     "cases": [{"case": "bump, ramp"}],
     "runs": {"bump": "bump_cnn", "ramp": "ramp_cnn"},
-    "own": NOWHERE,
 }
 
 
@@ -132,14 +135,12 @@ def resembles_binary_kernel(net):
     kernel)."""
     yield learnt(exact_id(net.late.cells))
     binary, true = agreement(net, "binary"), agreement(net, "true")
-    superposer = known.ideal("superposer", net.late.cells)
-    of_ideal = superposer["output.cosine.cross_binary"] - superposer["output.cosine.cross_true"]
-    number = mean_with_interval(median_over_checkpoints(binary - true))
-    # An ideal superposer fails as well, as its sums are of the nearest seen images alone. Nothing
-    # is concluded of a network that is not clearly further from the binary kernel.
-    if of_ideal - CLEARLY <= number["ci95"][1] <= 0:
-        number["undecided_because"] = "an ideal superposer fails as well"
-    yield above(0, number, "agreement with the binary kernel, over that with the true images'")
+    numbers = reference_numbers(superposer, net.late.cells)
+    of_ideal = numbers["output.cosine.cross_binary"] - numbers["output.cosine.cross_true"]
+    # an ideal superposer fails as well, as its sums are of the nearest ID images alone
+    yield above(
+        0, binary - true, "agreement with the binary kernel, over that with the true images'"
+    )
     yield note("of an ideal superposer, binary over true", of_ideal)
     yield note("agreement with the binary kernel", binary)
     yield note("agreement with the true images' kernel", true)
@@ -152,7 +153,7 @@ def resembles_binary_kernel_beyond_true_images(net):
     """With the {case} code, held-out images are similar where they share a factor, more than the
     true images, whose neighbours overlap, and more than the nearest seen images."""
     yield learnt(exact_id(net.late.cells))
-    of_lookup = known.ideal("lookup", net.late.cells)["output.cosine.cross_partial"]
+    of_lookup = reference_numbers(lookup, net.late.cells)["output.cosine.cross_partial"]
     beyond = agreement(net, "partial") - of_lookup
     yield above(0, beyond, "agreement beyond the true images', over that of a lookup")
 

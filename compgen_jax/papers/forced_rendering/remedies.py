@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax.claims import (
-    NOWHERE,
     above,
     claim,
     learnt,
@@ -47,9 +46,9 @@ OF_DEPTHS = [{"case": f"bump, depth {depth}", "shown": f"_depth{depth}"} for dep
 # bumps beside the stripes that must be enough, at either scale: each has a run of one number
 FEW = [alone | {"few": few} for alone in ALONE for few in (30, 50)]
 # of networks, images and training the paper says little here, and there is no code
-OF_STRIPES = {"cases": ALONE, "runs": {"net": "stripes_0_bumps{shown}"}, "own": NOWHERE}
+OF_STRIPES = {"cases": ALONE, "runs": {"net": "stripes_0_bumps{shown}"}}
 OF_ADDITIVE = {"cases": [{"case": "bump"}], "runs": {"net": "stripes_0_bumps_additive"}}
-OF_FEW = {"cases": FEW, "runs": {"net": "stripes_{few}_bumps{shown}"}, "own": NOWHERE}
+OF_FEW = {"cases": FEW, "runs": {"net": "stripes_{few}_bumps{shown}"}}
 WITH_NONE = {"none": "stripes_0_bumps{shown}", "by_bumps": "stripes_*_bumps{shown}"}
 
 
@@ -161,7 +160,7 @@ def own_stripes_add_up(net):
     yield above(0.5, r2, "R2 of the network's own f(x) + f(y) - f()")
 
 
-@claim("K10", figure="Fig 4b", **OF_STRIPES | {"cases": [*ALONE, *OF_DEPTHS], "own": None})
+@claim("K10", figure="Fig 4b", **OF_STRIPES | {"cases": [*ALONE, *OF_DEPTHS]})
 def stripes_multiply(net):
     """Trained on stripes alone, decoders draw the product of both stripes of held-out points rather
     than either stripe."""

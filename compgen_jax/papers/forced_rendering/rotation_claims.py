@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from compgen_jax.claims import NOWHERE, TINY, above, below, claim, exact_id, learnt, note
+from compgen_jax.claims import TINY, above, below, claim, exact_id, learnt, note
 from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
@@ -25,7 +25,7 @@ HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 SATURATED = 0.01  # a drawn pixel nearer to 0 or 1 counts as this near when its logit is taken
 SMOOTH = 1.5  # times the turning of the curve outside the gap
 GAP = [{"case": "cos_sin"}]
-TURNED = {"figure": "Fig 9", "cases": GAP, "own": NOWHERE, "runs": {"single": "rotation"}}
+TURNED = {"figure": "Fig 9", "cases": GAP, "runs": {"single": "rotation"}}
 
 
 class Mixing(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import NOWHERE, TRAINED, Condition, claim, note
+from compgen_jax.claims import TRAINED, Condition, claim, note
 from compgen_jax.config import Config, field_value
 from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import BELOW, REACHED, UNKNOWN, Curve
@@ -297,7 +297,7 @@ RUNS = {"": "", "depth 4": "_depth4", "width 64": "_width64", "training time x2"
 ALONE, BESIDE = CASES
 WITH_SETTINGS = [ALONE | {"setting": s, "run": f"data_scaling{run}"} for s, run in RUNS.items()]
 WITH_SETTINGS += [BESIDE | {"run": "data_scaling"}]
-SCALING = {"figure": "Fig 4c", "own": NOWHERE}
+SCALING = {"figure": "Fig 4c"}
 
 
 @claim("C11", cases=WITH_SETTINGS, runs={"sweep": "{run}"}, **SCALING)

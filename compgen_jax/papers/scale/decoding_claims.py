@@ -6,7 +6,7 @@ width W, number of sets seen K, seed S and layer L, of which the code is the fir
 
 import numpy as np
 
-from compgen_jax.claims import Undecided, above, below, claim, note
+from compgen_jax.claims import above, below, claim, note
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.composing import STUDENTS
 from compgen_jax.papers.scale.quantities import COMPOSED, correlation, mean_where, score
@@ -65,18 +65,11 @@ def losses(students, of_run=read):
     return by_width(students, score, "ood.gain") < COMPOSED, r2[..., -1] - r2[..., 1]
 
 
-def unless_some(counted_WxKxS, words: str) -> Undecided:
-    """Nothing is concluded if no network of some seed counts."""
-    lacks = not counted_WxKxS.any(axis=(0, 1)).all()
-    return Undecided(f"no network of some seed {words}" if lacks else "")
-
-
 @claim("S4b", **OF_LAYERS)
 def failing_networks_lose_the_latent(students):
     """Networks that fail lose the latent with depth."""
     if len(by_width(students, right)):
         fails, lost = losses(students)
-        yield unless_some(fails, "fails")
         yield below(0.0, mean_where(lost, fails), "R² of the latent, last - first layer")
         yield note("networks that fail", fails.sum(axis=(0, 1)))
 
@@ -112,7 +105,6 @@ def modules_are_recovered(students):
     them."""
     counted, bound = counted_and_bound(students)
     if len(counted):
-        yield unless_some(counted, "is right on half of the tasks")
         beyond = mean_where(by_width(students, recovered, "active_recovery") - bound, counted)
         yield above(-SLACK, beyond, "recovery of modules - (1 - √δ), mean over networks")
         yield note("networks right on half of the tasks", counted.sum(axis=(0, 1)))
@@ -128,7 +120,6 @@ def latents_are_recovered(students):
     them, to a tenth."""
     counted, bound = counted_and_bound(students)
     if len(counted):
-        yield unless_some(counted, "is right on half of the tasks")
         beyond = by_width(students, recovered, "recovery") - bound
         least = np.where(counted, beyond, np.inf).min(axis=(0, 1))
         least = np.where(np.isinf(least), np.nan, least)

@@ -7,7 +7,7 @@ need.
 import numpy as np
 import pandas as pd
 
-from compgen_jax.claims import Undecided, below, claim, learnt, note
+from compgen_jax.claims import below, claim, doubtful, learnt, note
 from compgen_jax.papers.scale import constructions, picks
 from compgen_jax.papers.scale.quantities import bracketed, needed_for, not_bracketed, scores, slope
 
@@ -68,11 +68,11 @@ def width_grows_no_faster_than_modules(students):
         [needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
          for of_width in by_modules.values()]
     )  # fmt: skip
-    yield Undecided(not_bracketed(needed, "the narrowest"))
     widest = [of_width[max(of_width)] for of_width in by_modules.values()]
     yield learnt(scores(widest, "id.r2").min(axis=0), "R² ID at the widest")
     modules, width = list(by_modules), bracketed(needed)
     exponent = slope(np.log(modules), np.log(width))
+    exponent = doubtful(exponent, not_bracketed(needed, "the narrowest"))
     yield below(EXPONENT, exponent, "exponent of the width on the modules")
     for number, width_S in zip(modules, width, strict=True):
         yield note(f"width needed at {number} modules", width_S)

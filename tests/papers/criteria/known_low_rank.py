@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compgen_jax.claims import Matrix, letters
-from compgen_jax.papers.forced_rendering.known import SEEDS, bumps, jittered, scorer_of
 from compgen_jax.papers.forced_rendering.lowrank_claims import ABLATIONS
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import stripe_points
+from tests.papers.criteria.known_maps import SEEDS, bumps, jittered, scorer_of
+from tests.papers.criteria.matrix import Matrix, letters
 
 NOISE = 0.05  # of a stripe's energy
 

@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import known
+from compgen_jax.metrics import reference_images
 from compgen_jax.tasks import task as tasks
+from tests.papers.criteria import known_maps
 
 
 @pytest.mark.parametrize("region", ["donut", "corner"])
 def test_known_maps_draw_what_they_say(region):
-    task = known.bumps(16, region).make()
-    _, empty = known.scorer_of(known.bumps(16, region))
+    task = known_maps.bumps(16, region).make()
+    _, empty = known_maps.scorer_of(known_maps.bumps(16, region))
     true, held_out = empty.truths, empty.held_out
-    world = known.world_of(true, held_out)
+    world = reference_images.world_of(true, held_out)
     cells = tasks.cells(task.factors).astype(int)
-    drawn = {name: known.images(name, world) for name in known.MAPS}
+    drawn = {name: known_maps.images(name, world) for name in known_maps.MAPS}
     for name, images in drawn.items():
         np.testing.assert_allclose(images[~held_out], true[~held_out], err_msg=name)
     at = {tuple(cell): image for cell, image in zip(cells.tolist(), true, strict=True)}
@@ -48,4 +49,4 @@ def test_known_maps_draw_what_they_say(region):
 def test_maps_need_a_square():
     for held_out in (np.zeros(64, bool), np.arange(64) % 3 == 0, np.arange(64) == 1):
         with pytest.raises(ValueError, match="square on the diagonal"):
-            known.world_of(np.zeros((64, 8, 8)), held_out)
+            reference_images.world_of(np.zeros((64, 8, 8)), held_out)

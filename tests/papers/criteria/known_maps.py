@@ -5,20 +5,24 @@ Seen combinations are true bumps, and each map draws held-out ones in its own wa
 square with seen cells next to it on each row and column, or a corner.
 """
 
-import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.claims import Matrix, letters
-from compgen_jax.metrics import kernels, layers, superposition
+from compgen_jax.metrics import reference_images
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.metrics.reference_images import (
+    World,
+    lookup,
+    neighbours,
+    output_numbers,
+    superposer,
+    world_of,
+)
 from compgen_jax.papers.forced_rendering import control_claims
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
@@ -27,6 +31,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
+from tests.papers.criteria.matrix import Matrix, letters
 
 SEEDS = 3  # slightly different copies of everything known
 GAIN, PIXELS = 0.05, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
@@ -68,46 +73,6 @@ NEAR = 1.0  # pixels from a seen combination: what `edge` composes
 FAINT = 0.01  # the height of `faint`, in bumps
 
 
-class World(NamedTuple):
-    """draw: (x, y) -> signal (N, N), a stripe where one is NaN.  grid: N.  low, high: the first and
-    the last held-out value of x and of y; high is N - 1 for a corner.  amplitude: of a bump."""
-
-    draw: Callable
-    grid: int
-    low: int
-    high: int
-    amplitude: float = 1.0
-
-
-def world_of(targets_BxNxN, held_out_B) -> World:
-    """The world with these true signals at its cells. ValueError unless the held-out cells are a
-    square on the diagonal."""
-    targets, grid = jnp.asarray(targets_BxNxN), targets_BxNxN.shape[-1]
-    y, x = np.divmod(np.flatnonzero(held_out_B), grid)
-    if not len(x) or len(x) != (np.ptp(x) + 1) ** 2 or (x.min(), x.max()) != (y.min(), y.max()):
-        raise ValueError("known maps need a held-out square on the diagonal")
-
-    def draw(x, y):
-        column, row = (jnp.where(jnp.isnan(c), 0, c).astype(jnp.int32) for c in (x, y))
-        image = targets[jnp.clip(row * grid + column, 0, len(targets) - 1)]
-        column_N, row_N = image.max(axis=0, keepdims=True), image.max(axis=1, keepdims=True)
-        stripe = jnp.where(jnp.isnan(y), column_N, row_N)
-        return jnp.where(jnp.isnan(x) | jnp.isnan(y), stripe, image)
-
-    return World(draw, grid, int(x.min()), int(x.max()), float(targets.max()))
-
-
-def neighbours(point, world: World):
-    """The seen points next on the row and on the column of a held-out one, (4, 2), their distances
-    (4,), and whether there is one (4,)."""
-    x, y = point
-    before, after = jnp.float32(world.low - 1), jnp.float32(world.high + 1)
-    points = [(before, y), (after, y), (x, before), (x, after)]
-    distances = jnp.stack([x - before, after - x, y - before, after - y])
-    exists = jnp.array([True, world.high < world.grid - 1] * 2)
-    return jnp.array(points), distances, exists
-
-
 MAPS = {
     "bump": "the bump that is asked for",
     "faint": "the bump that is asked for, at a hundredth of its height",
@@ -134,48 +99,47 @@ OF_KERNELS = {
 PLUS = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}  # less so much of the amplitude
 
 
-def drawn(point, world: World) -> dict:
-    """Signals (N, N) of all maps at a held-out point (2,)."""
+def plus(point, world: World, level: float = 0.0):
+    """Both stripes, added, less so much of the amplitude."""
     (x, y), missing = point, jnp.float32(jnp.nan)
-    bump = world.draw(x, y)
-    plus = world.draw(x, missing) + world.draw(missing, y)
-    points, distances, exists = neighbours(point, world)
-    near = jax.vmap(lambda one: world.draw(*one))(points)
-    distances = jnp.where(exists, distances, jnp.inf)
-    superposed = jnp.tensordot(1 / distances / (1 / distances).sum(), near, axes=1)
-    values = jnp.arange(world.grid, dtype=jnp.float32)
+    return world.draw(x, missing) + world.draw(missing, y) - level * world.amplitude
+
+
+def sum_of_all(point, world: World):
+    (x, y), values = point, jnp.arange(world.grid, dtype=jnp.float32)
     seen = ((values < world.low) | (values > world.high)).astype(jnp.float32)
     row = jax.vmap(lambda value: world.draw(value, y))(values)
     column = jax.vmap(lambda value: world.draw(x, value))(values)
+    return jnp.tensordot(seen, row + column, axes=1)
+
+
+def edge(point, world: World):
+    near = neighbours(point, world)[1].min() <= NEAR
+    return jnp.where(near, world.draw(*point), superposer(point, world))
+
+
+def noise(point, world: World):
     cell = jnp.round(point).astype(jnp.int32)
     key = jax.random.fold_in(jax.random.key(0), cell[0] + world.grid * cell[1])
-    return {name: plus - less * world.amplitude for name, less in PLUS.items()} | {
-        "bump": bump,
-        "faint": FAINT * bump,
-        "lookup": near[jnp.argmin(distances)],
-        "superposer": superposed,
-        "sum": jnp.tensordot(seen, row + column, axes=1),
-        "edge": jnp.where(distances.min() <= NEAR, bump, superposed),
-        "blank": jnp.zeros_like(bump),
-        "noise": world.amplitude * jax.random.uniform(key, bump.shape),
-    }
+    return world.amplitude * jax.random.uniform(key, (world.grid, world.grid))
 
 
-def render(name: str, world: World) -> Callable:
-    """point (2,) -> signal (N, N)."""
-
-    def of_point(point):
-        inside = (jnp.round(point) >= world.low) & (jnp.round(point) <= world.high)
-        return jnp.where(inside.all(), drawn(point, world)[name], world.draw(*point))
-
-    return of_point
+RULES = {
+    "bump": reference_images.true_image,
+    "faint": lambda point, world: FAINT * world.draw(*point),
+    **{name: partial(plus, level=level) for name, level in PLUS.items()},
+    "lookup": lookup,
+    "superposer": superposer,
+    "sum": sum_of_all,
+    "edge": edge,
+    "blank": lambda point, world: jnp.zeros((world.grid, world.grid)),
+    "noise": noise,
+}
 
 
 def images(name: str, world: World):
     """(B, N, N) of a map at every cell, x varying fastest."""
-    y, x = jnp.divmod(jnp.arange(world.grid**2), world.grid)
-    points = jnp.stack([x, y], axis=1).astype(jnp.float32)
-    return np.asarray(jax.jit(jax.vmap(render(name, world)))(points))
+    return reference_images.images(RULES[name], world)
 
 
 def maps(grid: int, region: str, names=tuple(MAPS)) -> dict[str, Run]:
@@ -228,42 +192,12 @@ def _from_codes(score, config: Bump, empty: CellResults) -> dict[str, CellResult
 # --- how what they draw is alike ---------------------------------------------------------------
 
 
-def output_numbers(signals_BxNxN, cells: CellResults) -> dict:
-    """What an inspection measures of signals at every cell that needs no network."""
-    held_out, points = cells.held_out, cells.factors
-    outputs, truths = (
-        np.asarray(images, np.float64).reshape(len(points), -1)
-        for images in (signals_BxNxN, cells.truths)
-    )
-    similar, true = (kernels.cosine(kernels.gram(images)) for images in (outputs, truths))
-    agreements = layers.agreements(similar, points, held_out, true)
-    sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out])
-    scores = superposition.scores(
-        outputs[held_out], sums, points[held_out], cells.distance[held_out]
-    )
-    return {f"output.cosine.{name}": value for name, value in agreements.items()} | {
-        f"output.superposition.sums.{name}": value for name, value in scores.items()
-    }
-
-
 def _outputs(cells: CellResults) -> dict:
     """(S,) by metric. Both constructions of superpositions are that of sums, as the other one needs
     a network."""
     numbers = [output_numbers(of_seed, cells) for of_seed in cells.predictions]
     outputs = {key: np.array([one[key] for one in numbers]) for key in numbers[0]}
     return outputs | {key.replace(".sums.", ".mean_code."): outputs[key] for key in outputs}
-
-
-_ideals: dict = {}  # by map, true images and hold-out, which many runs share
-
-
-def ideal(name: str, cells: CellResults) -> dict:
-    """`output_numbers` of a known map at the grid and around the square of some results."""
-    key = name, zlib.crc32(np.ascontiguousarray(cells.truths)), cells.held_out.tobytes()
-    if key not in _ideals:
-        drawn = images(name, world_of(cells.truths, cells.held_out))
-        _ideals[key] = output_numbers(drawn, cells)
-    return _ideals[key]
 
 
 # --- what claims must say of maps --------------------------------------------------------------

@@ -18,22 +18,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import geometry, layers, probes, tuning
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering.known import (
+from compgen_jax.metrics.reference_images import World, neighbours, world_of
+from compgen_jax.runs.run import Run
+from compgen_jax.tasks.supports import SupportConfig
+from tests.papers.criteria.known_maps import (
     GAIN,
     SEEDS,
     SUPPORTS,
-    World,
     bumps,
     images,
-    neighbours,
     scorer_of,
-    world_of,
 )
-from compgen_jax.runs.run import Run
-from compgen_jax.tasks.supports import SupportConfig
+from tests.papers.criteria.matrix import Matrix, letters
 
 HIDDEN = 3  # layers
 UNITS, BEYOND = 8, 2  # along each axis, and on either side of it: so volumes know no border
@@ -78,8 +76,8 @@ def _with_gain(gain):
 
 
 def _towards_seen(point, t, world):
-    points, distances, exists = neighbours(point, world)
-    nearest = points[jnp.argmin(jnp.where(exists, distances, jnp.inf))]
+    points, distances = neighbours(point, world)
+    nearest = points[jnp.argmin(distances)]
     moved = jnp.where(_inside(point, world), point + t * (nearest - point), point)
     return _mixed(moved, t, world)
 

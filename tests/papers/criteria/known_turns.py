@@ -8,14 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering.known import SEEDS, jittered
 from compgen_jax.runs.results import scorer
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
+from tests.papers.criteria.known_maps import SEEDS, jittered
+from tests.papers.criteria.matrix import Matrix, letters
 
 ANOTHER = "another object"
 BLACK, BLACKER = 1e-2, 1e-4  # what 0 is before a sigmoid
