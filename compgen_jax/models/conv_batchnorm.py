@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose, twice_doubled_side
-from compgen_jax.models.mlp import dense
+from compgen_jax.models.conv import ConvTranspose
+from compgen_jax.models.initializers import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import number, require
 
@@ -29,8 +29,7 @@ class ConvBatchNorm(Model):
         require(self.width % 2 == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        grid = twice_doubled_side(shapes, self.name)
-        return ConvBatchNormDecoder(grid, self.width, shapes.lowering)
+        return ConvBatchNormDecoder(self.image_side(shapes, 4), self.width, shapes.lowering)
 
 
 class ConvBatchNormDecoder(nn.Module):
@@ -47,13 +46,12 @@ class ConvBatchNormDecoder(nn.Module):
     and variances by a tenth of the way, as in PyTorch. PyTorch's running variance is the unbiased
     one: n/(n-1) times this one, where n is the number of pixels in the batch.
 
-    Attributes:
-      grid: N, divisible by 4.  width: C, even.  lowering: see `models.convolution`.
+    Attributes: grid, N, divisible by 4; width, C; lowering, see `models.convolution`.
     """
 
     grid: int
     width: int
-    lowering: str = "lax"
+    lowering: str
 
     @nn.compact
     def __call__(self, code, counts=None):
@@ -64,31 +62,22 @@ class ConvBatchNormDecoder(nn.Module):
         over, and `mutable` must have "batch_stats".
         """
         side = self.grid // 4
-        x = dense(side * side * self.width, "dense", "kaiming_fan_in", code)
+        x = dense(side * side * self.width, "dense", code, "fan_in")
         x = x.reshape(*code.shape[:-1], side, side, self.width)
         layers = [code, x]
         for index, features in enumerate((self.width, self.width // 2), start=1):
-            x = ConvTranspose(
-                features, 4, 2, "kaiming_fan_in", self.lowering, name=f"hidden_{index}"
-            )(x)
-            x = nn.relu(batch_norm(f"norm_{index}", x, counts))
+            name = f"hidden_{index}"
+            x = ConvTranspose(features, 4, 2, self.lowering, "fan_in", name=name)(x)
+            # the mean of squares minus the squared mean would lose digits where the mean is large
+            normalise = nn.BatchNorm(
+                use_running_average=counts is None,
+                momentum=0.9,
+                epsilon=1e-5,
+                use_fast_variance=False,
+                name=f"norm_{index}",
+            )
+            mask = None if counts is None else counts.reshape(-1, *[1] * (x.ndim - 1))
+            x = nn.relu(normalise(x, mask=mask))
             layers.append(x)
-        image = ConvTranspose(1, 3, 1, "kaiming_fan_out", self.lowering, name="image")(x)
+        image = ConvTranspose(1, 3, 1, self.lowering, "fan_out", name="image")(x)
         return nn.sigmoid(image)[..., 0], name_layers(layers)
-
-
-def batch_norm(name: str, x, counts):
-    """A BatchNorm layer of the calling module, applied to x, with PyTorch's constants.
-
-    In training x is (B, ..., C), and `counts` (B,) bool says which examples the statistics are
-    over. In evaluation `counts` is None.
-    """
-    # the mean of squares minus the squared mean would lose digits where the mean is large
-    normalise = nn.BatchNorm(
-        use_running_average=counts is None,
-        momentum=0.9,
-        epsilon=1e-5,
-        use_fast_variance=False,
-        name=name,
-    )
-    return normalise(x, mask=None if counts is None else counts.reshape(-1, *[1] * (x.ndim - 1)))

@@ -43,38 +43,24 @@ class Filtering(NamedTuple):
     output: np.ndarray  # (m, n)
 
 
+def _matrix(rows: str, divisor: int = 1) -> np.ndarray:
+    return np.array([row.split() for row in rows.split(";")], float) / divisor
+
+
 FILTERINGS = {  # by r
     3: Filtering(  # F(4x4, 3x3), at the points 0, 1, -1, 2, -2 and infinity
-        input=[
-            [4, 0, -5, 0, 1, 0],
-            [0, -4, -4, 1, 1, 0],
-            [0, 4, -4, -1, 1, 0],
-            [0, -2, -1, 2, 1, 0],
-            [0, 2, -1, -2, 1, 0],
-            [0, 4, 0, -5, 0, 1],
-        ],
-        kernel=[
-            [1 / 4, 0, 0],
-            [-1 / 6, -1 / 6, -1 / 6],
-            [-1 / 6, 1 / 6, -1 / 6],
-            [1 / 24, 1 / 12, 1 / 6],
-            [1 / 24, -1 / 12, 1 / 6],
-            [0, 0, 1],
-        ],
-        output=[
-            [1, 1, 1, 1, 1, 0],
-            [0, 1, -1, 2, -2, 0],
-            [0, 1, 1, 4, 4, 0],
-            [0, 1, -1, 8, -8, 1],
-        ],
+        input=_matrix(
+            "4 0 -5 0 1 0; 0 -4 -4 1 1 0; 0 4 -4 -1 1 0; 0 -2 -1 2 1 0; 0 2 -1 -2 1 0; 0 4 0 -5 0 1"
+        ),
+        kernel=_matrix("6 0 0; -4 -4 -4; -4 4 -4; 1 2 4; 1 -2 4; 0 0 24", 24),
+        output=_matrix("1 1 1 1 1 0; 0 1 -1 2 -2 0; 0 1 1 4 4 0; 0 1 -1 8 -8 1"),
     ),
     2: Filtering(  # F(3x3, 2x2), at the points 0, 1, -1 and infinity
-        input=[[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]],
-        kernel=[[1, 0], [1 / 2, 1 / 2], [1 / 2, -1 / 2], [0, 1]],
-        output=[[1, 1, 1, 0], [0, 1, -1, 0], [0, 1, 1, 1]],
+        input=_matrix("1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 -1 0 1"),
+        kernel=_matrix("2 0; 1 1; 1 -1; 0 2", 2),
+        output=_matrix("1 1 1 0; 0 1 -1 0; 0 1 1 1"),
     ),
 }
-FILTERINGS = {r: Filtering(*map(np.array, matrices)) for r, matrices in FILTERINGS.items()}
 
 
 def choose_lowering(*, backend, trials, forward_mode=False, precision="float32"):
@@ -83,29 +69,32 @@ def choose_lowering(*, backend, trials, forward_mode=False, precision="float32")
     `forward_mode` says that the caller differentiates with `jax.jvp` or `jax.jacfwd`; `precision`
     is the name of the dtype of inputs and kernels.
     """
-    if backend == "cpu":
-        # jacfwd of a whole decoder under lax.map, ms a code, "lax" against "gemm": 2.3 and 3.7 at
-        # 16 x 16, 68 and 68 at 28 x 28. Only the reverse mode of "lax" is slow in a loop.
-        if forward_mode:
-            return "lax"
-        # "winograd" in bfloat16 has an error of 4%, rms, where the others have 0.3 to 0.5%
-        return "gemm" if precision == "bfloat16" else "winograd"
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients were
         # slow (https://github.com/jax-ml/jax/issues/13800). On an H100, ms a step: one network
         # 1.1 by either at 28 x 28, .54 and .33 by "gemm" at 16 x 16.
         return "lax" if trials == 1 else "gemm"
-    raise ValueError(f"backend {backend!r} is not one of ('cpu', 'gpu', 'tpu')")
+    if backend != "cpu":
+        raise ValueError(f"backend {backend!r} is not one of ('cpu', 'gpu', 'tpu')")
+    # jacfwd of a whole decoder under lax.map, ms a code, "lax" against "gemm": 2.3 and 3.7 at
+    # 16 x 16, 68 and 68 at 28 x 28. Only the reverse mode of "lax" is slow in a loop.
+    if forward_mode:
+        return "lax"
+    # "winograd" in bfloat16 has an error of 4%, rms, where the others have 0.3 to 0.5%
+    return "gemm" if precision == "bfloat16" else "winograd"
 
 
 def cast_kernels(params, dtype):
     """A decoder's parameters with every kernel in `dtype`. Biases stay as they are: their gradients
     are sums over a batch's pixels, of which XLA:CPU's, in bfloat16, lose three quarters."""
-    cast = lambda path, leaf: leaf.astype(dtype) if path[-1].key == "kernel" else leaf
+
+    def cast(path, leaf):
+        return leaf.astype(dtype) if path[-1].key == "kernel" else leaf
+
     return jax.tree_util.tree_map_with_path(cast, params)
 
 
-def conv_transpose(x, kernel, *, stride, lowering):
+def conv_transpose(x, kernel, stride: int, lowering: str):
     """Transposed convolution with 'SAME' padding, equal to `nn.ConvTranspose` without bias.
 
     Args:
@@ -121,26 +110,14 @@ def conv_transpose(x, kernel, *, stride, lowering):
       (..., s H, s W, O).
 
     Raises:
-      ValueError: for another kernel and stride, an unknown lowering, channels that differ, or
-        "winograd" in bfloat16, whose rounding its transforms amplify.
+      ValueError: for other shapes, an unknown lowering, or "winograd" in bfloat16, whose rounding
+        its transforms amplify.
     """
-    if lowering not in LOWERINGS:
-        raise ValueError(f"lowering {lowering!r} is not one of {LOWERINGS}")
-    if lowering == "winograd" and kernel.dtype == jnp.bfloat16:
-        raise ValueError("lowering 'winograd' is not for bfloat16: its transforms lose too much")
-    if x.ndim < 3 or kernel.ndim != 4:
-        raise ValueError(
-            f"x {x.shape} must be (..., H, W, I) and kernel {kernel.shape} (k, k, I, O)"
-        )
-    if kernel.shape[0] != kernel.shape[1] or (kernel.shape[0], stride) not in KERNEL_STRIDES:
-        raise ValueError(
-            f"kernel {kernel.shape[:2]} with stride {stride} is not supported: "
-            f"the pairs (k, stride) are {KERNEL_STRIDES}"
-        )
-    if x.shape[-1] != kernel.shape[2]:
-        raise ValueError(
-            f"x {x.shape} has {x.shape[-1]} channels, kernel {kernel.shape} reads {kernel.shape[2]}"
-        )
+    rows, columns, inputs, outputs = kernel.shape
+    if rows != columns or (rows, stride) not in KERNEL_STRIDES or x.shape[-1] != inputs:
+        raise ValueError(f"x {x.shape}, kernel {kernel.shape}, stride {stride}: do not fit")
+    if lowering not in LOWERINGS or (lowering == "winograd" and kernel.dtype == jnp.bfloat16):
+        raise ValueError(f"lowering {lowering!r} of {kernel.dtype}: must be one of {LOWERINGS}")
     x_bhwi = x.astype(kernel.dtype).reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
     if lowering == "lax":
         y = lax.conv_transpose(x_bhwi, kernel, (stride, stride), "SAME")
@@ -148,9 +125,9 @@ def conv_transpose(x, kernel, *, stride, lowering):
         y = _gemm(x_bhwi, kernel, stride)
     elif stride == 2:
         y = _doubling_winograd(x_bhwi, kernel)
-    elif max(kernel.shape[2:]) < 8:  # too few channels for any product over channels alone
+    elif max(inputs, outputs) < 8:  # too few channels for any product over channels alone
         y = _banded(x_bhwi, kernel)
-    elif min(kernel.shape[2:]) < 8:  # too few channels for products: the last layer has one
+    elif min(inputs, outputs) < 8:  # too few channels for products: the last layer has one
         y = _narrow(x_bhwi, kernel)
     else:
         y = _winograd(x_bhwi, kernel)
@@ -175,10 +152,6 @@ def _product_bfloat16(x, w):
     return jnp.tensordot(x, w, axes=1, preferred_element_type=jnp.float32).astype(w.dtype)
 
 
-def _product_bfloat16_fwd(x, w):
-    return _product_bfloat16(x, w), (x, w)
-
-
 def _product_bfloat16_bwd(residuals, gy):
     x, w = residuals
     x_PxK, gy_PxO = x.reshape(-1, len(w)), gy.reshape(-1, math.prod(w.shape[1:]))
@@ -186,7 +159,7 @@ def _product_bfloat16_bwd(residuals, gy):
     return gx.reshape(x.shape), _product_bfloat16(x_PxK.T, gy_PxO).reshape(w.shape)
 
 
-_product_bfloat16.defvjp(_product_bfloat16_fwd, _product_bfloat16_bwd)
+_product_bfloat16.defvjp(lambda x, w: (_product_bfloat16(x, w), (x, w)), _product_bfloat16_bwd)
 
 
 def _gemm(x, kernel, stride):
@@ -194,12 +167,14 @@ def _gemm(x, kernel, stride):
     column: output row s j + p reads the input rows j + p + n - 1 by the kernel rows p + s n."""
     b, h, w, i = x.shape
     taps = kernel.shape[0] // stride
-
-    def phase(p, q):
-        x_windows = jnp.concatenate(_windows(x, (p, p + taps), (q, q + taps)), axis=-1)
-        return product(x_windows, kernel[p::stride, q::stride].reshape(taps * taps * i, -1))
-
-    rows = [jnp.stack([phase(p, q) for q in range(stride)], axis=3) for p in range(stride)]
+    rows = []
+    for p in range(stride):
+        row = []
+        for q in range(stride):
+            windows = jnp.concatenate(_windows(x, (p, p + taps), (q, q + taps)), axis=-1)
+            phase = kernel[p::stride, q::stride].reshape(taps * taps * i, -1)
+            row.append(product(windows, phase))
+        rows.append(jnp.stack(row, axis=3))
     return jnp.stack(rows, axis=2).reshape(b, stride * h, stride * w, -1)
 
 
@@ -237,10 +212,6 @@ def _narrow(x, kernel):
     return reduce(add, [window[..., n, :] for n, window in enumerate(_windows(z, (0, 3), (0, 3)))])
 
 
-def _narrow_fwd(x, kernel):
-    return _narrow(x, kernel), (x, kernel)
-
-
 def _narrow_bwd(residuals, gy):
     x, kernel = residuals
     i = x.shape[-1]
@@ -250,7 +221,7 @@ def _narrow_bwd(residuals, gy):
     return (gz @ _as_matrix(kernel).T).reshape(x.shape), gkernel.transpose(1, 2, 0, 3)
 
 
-_narrow.defvjp(_narrow_fwd, _narrow_bwd)
+_narrow.defvjp(lambda x, kernel: (_narrow(x, kernel), (x, kernel)), _narrow_bwd)
 
 
 def _as_matrix(kernel):
@@ -281,12 +252,13 @@ def _from_tiles(tiles, matrix, t, s):
     m, n = len(matrix), math.isqrt(len(tiles))
     c = tiles.shape[-1]
 
-    def shifted(term, by, axis):  # zeros enter at the end that it leaves
-        edges = [(by, -by, 0) if a == axis else (0, 0, 0) for a in range(term.ndim)]
-        return lax.pad(term, jnp.zeros((), term.dtype), edges)
-
     def with_neighbours(terms, axis):
-        return terms + [shifted(term, by, axis) for by in (1, -1) for term in terms]
+        shifted = []
+        for by in (1, -1):  # zeros enter at the end that it leaves
+            edges = [(0, 0, 0)] * terms[0].ndim
+            edges[axis] = (by, -by, 0)
+            shifted += [lax.pad(term, jnp.zeros((), term.dtype), edges) for term in terms]
+        return terms + shifted
 
     columns = list(tiles.reshape(n, n, -1, t, s, c))
     y = jnp.stack(_combine(matrix, with_neighbours(columns, 3)), axis=4)
@@ -333,29 +305,23 @@ def _winograd_bwd(residuals, gy):
     t, s = -(-height // m), -(-width // m)
     gy = jnp.pad(gy, [(0, 0), (0, m * t - height), (0, m * s - width), (0, 0)])
     gy = _to_tiles(gy, filtering.output.T, m, t, s)
-    gx = _from_tiles(jnp.einsum("npo,nio->npi", gy, u), _transposed_input(filtering), t, s)
-    gu = _sum_of_outer_products(v, gy).reshape(n, n, i, o)
+    # The (m, 3 n) matrix that adds overlapping input tiles, of which position 1 is row 0 of m.
+    itself, before, after = np.zeros((3, m, n))
+    itself[:] = filtering.input.T[1 : m + 1]
+    before[: n - m - 1] = filtering.input.T[m + 1 :]
+    after[-1] = filtering.input.T[0]
+    overlapping = np.hstack([itself, before, after])
+    gx = _from_tiles(jnp.einsum("npo,nio->npi", gy, u), overlapping, t, s)
+    if v.size < MOVED_FOR_PRODUCT:
+        v = lax.optimization_barrier(jnp.swapaxes(v, 1, 2))
+        gu = jnp.einsum("nip,npo->nio", v, gy)
+    else:
+        gu = jnp.einsum("npi,npo->nio", v, gy)
+    gu = gu.reshape(n, n, i, o)
     return gx[:, : height + r - 3, : width + r - 3], _of_kernel(filtering.kernel.T, gu)
 
 
-def _sum_of_outer_products(v_npi, gy_npo):
-    if v_npi.size < MOVED_FOR_PRODUCT:
-        v_nip = lax.optimization_barrier(jnp.swapaxes(v_npi, 1, 2))
-        return jnp.einsum("nip,npo->nio", v_nip, gy_npo)
-    return jnp.einsum("npi,npo->nio", v_npi, gy_npo)
-
-
 _winograd.defvjp(_winograd_fwd, _winograd_bwd)
-
-
-def _transposed_input(filtering):
-    """The (m, 3 n) matrix that adds overlapping input tiles, of which position 1 is row 0 of m."""
-    m, n = filtering.output.shape
-    own, before, after = np.zeros((3, m, n))
-    own[:] = filtering.input.T[1 : m + 1]
-    before[: n - m - 1] = filtering.input.T[m + 1 :]
-    after[-1] = filtering.input.T[0]
-    return np.hstack([own, before, after])
 
 
 def _doubling_winograd(x, kernel):

@@ -8,23 +8,21 @@ from typing import ClassVar
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import add_bias, kernel_and_bias
-from compgen_jax.models.mlp import dense
-from compgen_jax.models.model import Model, Shapes, array_shape, name_layers, require_widths
-from compgen_jax.settings import choice, number, require
+from compgen_jax.models.initializers import add_bias, dense, kernel_and_bias
+from compgen_jax.models.model import Model, Shapes, name_layers, require_widths
+from compgen_jax.settings import number, require
 
 
 @dataclass(frozen=True)
 class Encoder(Model):
     """`ConvEncoder`: `depth` convolutions of `width`, 2 `width`, ... channels or, unless empty,
     of the numbers in `channels`, and a layer of `hidden` units. Kernels have `kernel` pixels a
-    side. Initial weights are PyTorch's or Flax's defaults (`models.initializers`). The supervised
-    encoder of Montero et al. (2022) has kernel 4, channels (32, 32, 64, 64) and hidden 256."""
+    side. The supervised encoder of Montero et al. (2022) has kernel 4, channels (32, 32, 64, 64)
+    and hidden 256."""
 
     depth: int = number(3, low=1, high=5)
     width: int = number(32, low=1)
     hidden: int = number(128, low=1)
-    initial_weights: str = choice("torch", "torch", "flax")
     kernel: int = number(3, low=3, high=4)
     channels: tuple = ()
 
@@ -36,16 +34,16 @@ class Encoder(Model):
 
     def make(self, shapes: Shapes) -> nn.Module:
         needed = "needs one image (H, W) or (H, W, C) as input"
-        shape = array_shape(shapes.input, self.name, needed, (2, 3))
-        (outputs,) = array_shape(shapes.output, self.name, "gives one vector", (1,))
+        height, width, *colours = self.array_shape(shapes.input, needed, (2, 3))
+        (outputs,) = self.array_shape(shapes.output, "gives one vector", (1,))
         channels = self.channels or tuple(self.width * 2**k for k in range(self.depth))
         least = 2 ** len(channels)  # a kernel of 4 needs 2 pixels, one of 3 only 1
         hint = (
             f"halves the image {len(channels)} times, so that both sides must be at least {least}, "
-            f"not {shape[0]} x {shape[1]}"
+            f"not {height} x {width}"
         )
-        require(self.kernel == 3 or min(shape[:2]) >= least, "model.kernel", 4, hint)
-        return ConvEncoder(outputs, channels, len(shape) == 3, self)
+        require(self.kernel == 3 or min(height, width) >= least, "model.kernel", 4, hint)
+        return ConvEncoder(outputs, channels, bool(colours), self)
 
 
 class HalvingConv(nn.Module):
@@ -57,7 +55,6 @@ class HalvingConv(nn.Module):
     """
 
     features: int
-    initial_weights: str
     taps: int = 3
 
     @nn.compact
@@ -84,9 +81,7 @@ class ConvEncoder(nn.Module):
     encoder_exps/bump.py (56 outputs: 362,168 parameters) and scalar.py (2 outputs: 355,202).
     Leading axes of the image are carried through.
 
-    Attributes:
-      outputs: O.  channels: of each convolution.  colour: whether the image is (H, W, C).
-      settings: `hidden` units, `kernel` (its side) and `initial_weights`.
+    Attributes: outputs, O; channels, of each convolution; colour, whether the image is (H, W, C).
     """
 
     outputs: int
@@ -98,12 +93,10 @@ class ConvEncoder(nn.Module):
     def __call__(self, image):
         """(..., H, W) or (..., H, W, C) -> (..., O) and the activations by layer name, the image
         first."""
-        x, layers, how = image if self.colour else image[..., None], [image], self.settings
+        x, layers = image if self.colour else image[..., None], [image]
         for index, features in enumerate(self.channels, start=1):
-            conv = HalvingConv(features, how.initial_weights, how.kernel, name=f"conv_{index}")
-            x = nn.relu(conv(x))
+            x = nn.relu(HalvingConv(features, self.settings.kernel, name=f"conv_{index}")(x))
             layers.append(x)
         x = x.reshape(*x.shape[:-3], -1)
-        x = nn.relu(dense(how.hidden, "hidden", how.initial_weights, x))
-        layers.append(x)
-        return dense(self.outputs, "answer", how.initial_weights, x), name_layers(layers)
+        layers.append(nn.relu(dense(self.settings.hidden, "hidden", x)))
+        return dense(self.outputs, "answer", layers[-1]), name_layers(layers)

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.conv import Conv, rendered, twice_doubled_side
+from compgen_jax.models.conv import Conv, ConvDecoder
 from compgen_jax.models.encoder import HalvingConv
-from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.model import Model, Shapes
 from compgen_jax.settings import number, require
 
 TIMES = 8  # numbers that code the time
@@ -42,75 +42,68 @@ class Flow(Model):
         require(loss != "bernoulli", "task.loss", loss, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        grid = twice_doubled_side(shapes, self.name)
-        return FlowDecoder(grid, self, shapes.lowering)
+        return FlowDecoder(self.image_side(shapes, 4), self, shapes.lowering)
 
 
 class FlowDecoder(nn.Module):
     """Code -> image, a deterministic sample: each initialisation draws the noise that all of its
-    samples start from.
+    samples start from. In training every example has a time, uniform from 0 to 1, and noise of its
+    own.
 
-    In training every example has a time, uniform from 0 to 1, and noise of its own.
-
-    Attributes:
-      grid: N, divisible by 4.  settings: of the `Denoiser`, and `steps` of a sample.
-      lowering: see `models.convolution`.
+    Attributes: grid, N, divisible by 4; settings; lowering, see `models.convolution`.
     """
 
     grid: int
     settings: Flow
-    lowering: str = "lax"
+    lowering: str
 
     @nn.compact
     def __call__(self, code, counts=None, target=None):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. In training,
         the image said at a random time of the path to `target` (B, N, N); else a sample, and the
         activations are those of its first step."""
-        lead, shape, how = code.shape[:-1], (self.grid, self.grid), self.settings
-        decoder = Conv(how.depth, how.width)
-        said = Denoiser(self.grid, decoder, self.lowering, name="denoiser")
-        start = self.variable("noise", "start", lambda: self._normal("params", shape)).value
+        lead, shape, steps = code.shape[:-1], (self.grid, self.grid), self.settings.steps
+        decoder = Conv(self.settings.depth, self.settings.width)
+        denoise = Denoiser(self.grid, decoder, self.lowering, name="denoiser")
+
+        def noise(key: str, shape):
+            return jax.random.normal(self.make_rng(key), shape)
+
+        start = self.variable("noise", "start", lambda: noise("params", shape)).value
         if target is not None:
             time = jax.random.uniform(self.make_rng("dropout"), lead)
             mixed = time[..., None, None]
-            return said((1 - mixed) * self._normal("dropout", target.shape) + mixed * target,
-                        time, code)  # fmt: skip
-        step = lambda image, x, time: x + (image - x) / ((1 - time) * how.steps)
+            noisy = (1 - mixed) * noise("dropout", target.shape) + mixed * target
+            return denoise(noisy, time, code)
+
+        def moved(x, image, time):
+            return x + (image - x) / ((1 - time) * steps)
+
+        def advance(denoise, x, time):
+            return moved(x, denoise(x, jnp.full(lead, time), code)[0], time), None
+
         x = jnp.broadcast_to(start, (*lead, *shape))
-        image, layers = said(x, jnp.zeros(lead), code)
-
-        def advance(said, x, time):
-            return step(said(x, jnp.full(lead, time), code)[0], x, time), None
-
+        image, layers = denoise(x, jnp.zeros(lead), code)
+        times = jnp.arange(1, steps) / steps
         scan = nn.scan(advance, variable_broadcast="params", split_rngs={"params": False})
-        times = jnp.arange(1, how.steps) / how.steps
-        return scan(said, step(image, x, 0.0), times)[0], layers
-
-    def _normal(self, key: str, shape):
-        return jax.random.normal(self.make_rng(key), shape)
+        return scan(denoise, moved(x, image, 0.0), times)[0], layers
 
 
-class Denoiser(nn.Module):
-    """Noisy image, time and code -> image: the paper's decoder (`conv.ConvDecoder`), which reads
-    the noisy image at each of its three sizes.
+class Denoiser(ConvDecoder):
+    """Noisy image, time and code -> image: the paper's decoder, which reads the noisy image at each
+    of its three sizes.
 
     Two convolutions with ReLUs halve the noisy image's side, to C/2 (rounded up) and to C channels.
     These maps, and the image, stand beside those of the decoder as the input of its next layer.
     """
 
-    grid: int
-    settings: Conv
-    lowering: str = "lax"
-
     @nn.compact
     def __call__(self, noisy, time, code):
         """(..., N, N), (...) and (..., E) -> (..., N, N) and the activations by layer name."""
-        beside = [noisy[..., None]]
-        width = self.settings.width
+        width, beside = self.settings.width, [noisy[..., None]]
         for index, features in enumerate((-(-width // 2), width), start=1):
-            conv = HalvingConv(features, "torch", name=f"noisy_{index}")
-            beside.append(nn.relu(conv(beside[-1])))
-        frequencies = jnp.arange(TIMES, dtype=jnp.float32).reshape((1,) * time.ndim + (-1,))
-        timed = jnp.concatenate([code, jnp.cos(jnp.pi * frequencies * time[..., None])], axis=-1)
-        image, layers = rendered(self, timed, beside)
-        return image, name_layers([code, *layers])
+            beside.insert(0, nn.relu(HalvingConv(features, name=f"noisy_{index}")(beside[0])))
+        multiples = jnp.arange(TIMES, dtype=jnp.float32).reshape((1,) * time.ndim + (-1,))
+        timed = jnp.concatenate([code, jnp.cos(jnp.pi * multiples * time[..., None])], axis=-1)
+        image, layers = super().__call__(timed, beside=beside)
+        return image, {**layers, "layer_00": code}

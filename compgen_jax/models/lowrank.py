@@ -11,14 +11,15 @@ factor (the paper's V is N), K terms of an embedding.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
+from compgen_jax.models.initializers import prelu
 from compgen_jax.models.model import Model, Shapes, name_layers, split
 from compgen_jax.models.per_factor import parts_of_factors
 from compgen_jax.settings import choice, number, require
@@ -95,7 +96,13 @@ def embeddings(params, vectors: str) -> tuple[Factor, ...]:
     """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its variables
     (as `init` returns them) and its `vectors`."""
     count = sum(name.startswith("embed_") for name in params["params"])
-    return tuple(_factor(params["params"][name], vectors) for name in embedding_names(count))
+    return tuple(terms(params["params"][name], vectors) for name in embedding_names(count))
+
+
+def terms(parameters, vectors: str) -> Factor:
+    """The terms of one factor's embeddings, from its parameters."""
+    raw = parameters["left"], parameters["right"]
+    return Factor(parameters["values"], *map(VECTORS[vectors], raw), *raw)
 
 
 def embedding_names(factors: int) -> tuple[str, ...]:
@@ -103,11 +110,6 @@ def embedding_names(factors: int) -> tuple[str, ...]:
     if factors == 2:
         return "embed_x", "embed_y"
     return tuple(f"embed_{index}" for index in range(factors))
-
-
-def _factor(parameters, vectors) -> Factor:
-    raw = parameters["left"], parameters["right"]
-    return Factor(parameters["values"], *map(VECTORS[vectors], raw), *raw)
 
 
 # --- the penalty -----------------------------------------------------------------------------
@@ -163,20 +165,15 @@ def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyC
     17.6 and 1.28.
     """
     over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean
-    axes = dict(config.axes)
-
-    def vector_variance(index, factor):
-        along = AXES[axes.get(index, "both")]
-        if config.vectors == "raw":
-            return sum(variance(getattr(factor, f"raw_{side}")) for side in along)
-        shares = energy_shares(factor.values)
-        return sum(variance(getattr(factor, side), shares) for side in along)
-
-    return sum(
-        entropy_weight * over_tokens(entropy(factor.values))
-        + variance_weight * over_tokens(vector_variance(index, factor))
-        for index, factor in enumerate(factors)
-    )
+    axes, total = dict(config.axes), 0
+    for index, factor in enumerate(factors):
+        penalty = entropy_weight * over_tokens(entropy(factor.values))
+        raw = config.vectors == "raw"
+        shares = None if raw else energy_shares(factor.values)
+        sides = [f"raw_{side}" if raw else side for side in AXES[axes.get(index, "both")]]
+        spread = sum(variance(getattr(factor, side), shares) for side in sides)
+        total += penalty + variance_weight * over_tokens(spread)
+    return total
 
 
 # --- the decoder -----------------------------------------------------------------------------
@@ -192,7 +189,6 @@ class LowRank(Model):
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
-    initial_weights: str = choice("torch", "torch", "flax")
     rank: int = number(0, low=0, high=128)
     vectors: str = choice("unit", "unit", "orthonormal")
     penalty: PenaltyConfig = PenaltyConfig()
@@ -206,43 +202,45 @@ class LowRank(Model):
         code = getattr(config.task, "code", None)
         hint = "must be 'onehot' for lowrank, which has an embedding for each value of a factor"
         require(code is None or code.name == "onehot", "task.code.name", code and code.name, hint)
-        of = getattr(code, "of", ())
-        onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in of)
-        require(onehot, "task.code.of", of, hint)
+        codes = getattr(code, "of", ())
+        onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in codes)
+        require(onehot, "task.code.of", codes, hint)
         axes, dilations = self.penalty.axes, self.dilations
         hint = f"must be pairs of a factor's index, from 0, and one of {', '.join(AXES)}"
         for pair in axes:
-            right = isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int
-            require(right and pair[1] in AXES, "model.penalty.axes", axes, hint)
+            is_pair = isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int
+            require(is_pair and pair[1] in AXES, "model.penalty.axes", axes, hint)
         require(len(dict(axes)) == len(axes), "model.penalty.axes", axes, "names a factor twice")
-        valid = all(type(dilation) is int and dilation > 0 for dilation in dilations)
+        positive = all(type(dilation) is int and dilation > 0 for dilation in dilations)
         hint = f"must be a positive integer for each of the {self.depth} hidden layers"
-        require(valid and len(dilations) in (0, self.depth), "model.dilations", dilations, hint)
+        fits = positive and len(dilations) in (0, self.depth)
+        require(fits, "model.dilations", dilations, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        length = model.code_length(shapes, self.name)
-        if shapes.parts:
-            shape, parts = model.image_shape(shapes, self.name), parts_of_factors(shapes, self.name)
+        length, parts = self.code_length(shapes), shapes.parts
+        if parts:
+            shape = self.image_shape(shapes)
+            parts = parts_of_factors(self, shapes)
         else:
-            grid = model.image_side(shapes, self.name)
-            shape, parts = (grid, grid), (grid, grid)
+            grid = self.image_side(shapes)
+            shape = parts = grid, grid
             hint = (
                 f"embeds two factors with a value for each of {grid} pixels, so that its input has "
                 f"{2 * grid} numbers, not {length}"
             )
             require(length == 2 * grid, "model.name", self.name, hint)
+        height, width = shape[:2]
+        hint = f"must be at most the grid's side, {min(height, width)}"
+        require(self.rank <= min(height, width), "model.rank", self.rank, hint)
         dilations = self.dilations or (1,) * self.depth
-        decoder = LowRankDecoder(shape, parts, dilations, self, shapes.lowering)
-        hint = f"must be at most the grid's side, {decoder.grid}"
-        require(self.rank <= decoder.grid, "model.rank", self.rank, hint)
-        multiple = math.lcm(*decoder.dilations)
-        hint = f"both sides of the image, {shape[0]} x {shape[1]}, must be multiples of each"
-        fits = not (shape[0] % multiple or shape[1] % multiple)
+        multiple = math.lcm(*dilations)
+        hint = f"both sides of the image, {height} x {width}, must be multiples of each"
+        fits = height % multiple == width % multiple == 0
         require(fits, "model.dilations", self.dilations, hint)
         axes, last = self.penalty.axes, len(parts) - 1
-        known = all(0 <= index <= last for index, _ in axes)
-        require(known, "model.penalty.axes", axes, f"factors have the indices 0 to {last}")
-        return decoder
+        fits = all(0 <= index <= last for index, _ in axes)
+        require(fits, "model.penalty.axes", axes, f"factors have the indices 0 to {last}")
+        return LowRankDecoder(shape, parts, dilations, self, shapes.lowering)
 
     def extra_loss(self, params, hyper):
         weights = hyper["penalty.entropy"], hyper["penalty.variance"]
@@ -267,7 +265,7 @@ class Embedding(nn.Module):
             "left": self.param("left", on_sphere, (*shape, self.rows)),
             "right": self.param("right", on_sphere, (*shape, self.columns)),
         }
-        factor = _factor(parameters, self.vectors)
+        factor = terms(parameters, self.vectors)
         # the code picks its token's terms, so that no other token's matrix is formed
         values, left, right = (jnp.tensordot(code, array, axes=1) for array in factor[:3])
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
@@ -299,44 +297,29 @@ class LowRankDecoder(nn.Module):
     orthogonal, and the values are not singular values, as in the paper; with `vectors`
     'orthonormal' they are.
 
-    Attributes:
-      shape: (H, W) or (H, W, C) of the image.  parts: V of each factor.
-      dilations: of the `depth` hidden layers.  lowering: see `models.convolution`.
-      settings: `width`, hidden channels; `rank`, K, at most `grid`, where 0 means `grid`;
-        `vectors`; `initial_weights`.
+    Attributes: shape, (H, W) or (H, W, C) of the image; parts, V of each factor; dilations, of the
+    hidden layers; settings; lowering, see `models.convolution`.
     """
 
     shape: tuple
     parts: tuple
     dilations: tuple
     settings: LowRank
-    lowering: str = "lax"
-
-    @property
-    def grid(self) -> int:
-        """The shorter side of the image: N of a square one."""
-        return min(self.shape[:2])
+    lowering: str
 
     @nn.compact
     def __call__(self, code):
         """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
-
         how = self.settings
-
-        def convolution(features, name):
-            return ConvTranspose(features, 3, 1, how.initial_weights, self.lowering, name=name)
-
-        def prelu(index, x):
-            return nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
-
-        sizes = *self.shape[:2], how.rank or self.grid
+        convolution = partial(ConvTranspose, kernel_size=3, stride=1, lowering=self.lowering)
+        sizes = *self.shape[:2], how.rank or min(self.shape[:2])
         of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
         embedded = [Embedding(*sizes, how.vectors, name=name)(part) for name, part in of_factors]
-        x = jnp.stack(embedded, axis=-1)
-        layers = [code, x]
-        x = prelu(0, x)
+        layers = [code, jnp.stack(embedded, axis=-1)]
+        x = prelu(0, layers[1])
         for index, dilation in enumerate(self.dilations, start=1):
-            x = prelu(index, dilated(convolution(how.width, f"hidden_{index}"), x, dilation))
+            hidden = convolution(how.width, name=f"hidden_{index}")
+            x = prelu(index, dilated(hidden, x, dilation))
             layers.append(x)
-        image = convolution((*self.shape, 1)[2], "image")(x)
+        image = convolution((*self.shape, 1)[2], name="image")(x)
         return image.reshape(*code.shape[:-1], *self.shape), name_layers(layers)

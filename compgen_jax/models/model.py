@@ -86,9 +86,35 @@ class Model(Family):
 
     def check(self, config):
         precision = config.training.precision
-        if precision != "float32" and not self.convolutional:
-            hint = f"is for convolutions, which config.model.name={self.name!r} has not"
-            require(False, "training.precision", precision, hint)
+        hint = f"is for convolutions, which config.model.name={self.name!r} has not"
+        fits = precision == "float32" or self.convolutional
+        require(fits, "training.precision", precision, hint)
+
+    def array_shape(self, array, what: str, ranks=()) -> tuple[int, ...]:
+        """The shape of an input or output that is one array, of one of the `ranks`, if there are
+        any. Raises ConfigError for another one; `what` says what the model needs or gives."""
+        fits = isinstance(array, jax.ShapeDtypeStruct) and (not ranks or array.ndim in ranks)
+        require(fits, "model.name", self.name, f"{what}, not {array}")
+        return array.shape
+
+    def code_length(self, shapes: Shapes) -> int:
+        """E of an input that is one vector. Raises ConfigError for another input."""
+        return self.array_shape(shapes.input, "needs a vector as input", (1,))[0]
+
+    def image_shape(self, shapes: Shapes, ranks=(2, 3)) -> tuple[int, ...]:
+        """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another."""
+        return self.array_shape(shapes.output, "draws one image", ranks)
+
+    def image_side(self, shapes: Shapes, multiple: int = 1) -> int:
+        """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
+        shapes, and for an N that is no multiple."""
+        self.code_length(shapes)
+        height, width = self.image_shape(shapes, (2,))
+        hint = f"draws square images, not {height} x {width}"
+        require(height == width, "model.name", self.name, hint)
+        hint = f"draws images whose side must be divisible by {multiple}, not {height}"
+        require(height % multiple == 0, "model.name", self.name, hint)
+        return height
 
 
 def trained(variables) -> dict:
@@ -107,41 +133,9 @@ def size(shapes) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
-def code_length(shapes: Shapes, name: str) -> int:
-    """E of an input that is one vector. Raises ConfigError for another input."""
-    return array_shape(shapes.input, name, "needs a vector as input", (1,))[0]
-
-
 def split(code, parts, axis: int = -1):
     """The parts of a code (..., E), one for each factor, or of an array with such an axis."""
     return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
-
-
-def array_shape(given, name: str, what: str, ranks=()) -> tuple[int, ...]:
-    """The shape of an input or output that is one array, of one of the `ranks`, if there are any.
-    Raises ConfigError for another one; `what` says what the model needs or gives."""
-    fits = isinstance(given, jax.ShapeDtypeStruct) and (not ranks or given.ndim in ranks)
-    require(fits, "model.name", name, f"{what}, not {given}")
-    return given.shape
-
-
-def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
-    """The shape of an output that is one array. Raises ConfigError for another output."""
-    return array_shape(shapes.output, name, "gives one array")
-
-
-def image_shape(shapes: Shapes, name: str, ranks=(2, 3)) -> tuple[int, ...]:
-    """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another output."""
-    return array_shape(shapes.output, name, "draws one image", ranks)
-
-
-def image_side(shapes: Shapes, name: str) -> int:
-    """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
-    shapes."""
-    code_length(shapes, name)
-    height, width = image_shape(shapes, name, (2,))
-    require(height == width, "model.name", name, f"draws square images, not {height} x {width}")
-    return height
 
 
 def require_widths(field: str, widths: tuple):

@@ -14,37 +14,35 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import mul
 
+import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import model
 from compgen_jax.models.mlp import MLPDecoder
-from compgen_jax.models.model import Model, Shapes, name_layers, split
-from compgen_jax.settings import choice, number, require
+from compgen_jax.models.model import Model, Shapes, split
+from compgen_jax.settings import number, require
 
 
-def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
+def parts_of_factors(model: Model, shapes: Shapes) -> tuple[int, ...]:
     """Lengths of the code's parts, one for each factor. Raises ConfigError for an input that is not
     a code of two or more factors, and for an output that is not one array."""
-    length, parts = model.code_length(shapes, name), shapes.parts
+    length, parts = model.code_length(shapes), shapes.parts
     needed = "needs a code with a part for each of two or more factors"
     fits = len(parts) > 1 and sum(parts) == length
-    require(fits, "model.name", name, f"{needed}, not {length} numbers in parts {parts}")
-    model.output_shape(shapes, name)
+    require(fits, "model.name", model.name, f"{needed}, not {length} numbers in parts {parts}")
+    model.array_shape(shapes.output, "gives one array")
     return tuple(parts)
 
 
 @dataclass(frozen=True)
 class Additive(Model):
-    """`AdditiveDecoder`: `depth` hidden layers of `width` units for each factor; initial weights as
-    PyTorch's or Flax's defaults (`models.initializers`)."""
+    """`AdditiveDecoder`: `depth` hidden layers of `width` units for each factor."""
 
     depth: int = number(2, low=1, high=10)
     width: int = number(128, low=1)
-    initial_weights: str = choice("torch", "torch", "flax")
 
     def make(self, shapes: Shapes) -> nn.Module:
-        return AdditiveDecoder(shapes.output.shape, parts_of_factors(shapes, self.name), self)
+        return AdditiveDecoder(shapes.output.shape, parts_of_factors(self, shapes), self)
 
 
 class AdditiveDecoder(nn.Module):
@@ -53,8 +51,7 @@ class AdditiveDecoder(nn.Module):
     Each factor's `MLPDecoder` has its own parameters and output bias. Recorded are the code and the
     hidden layers, with the units of all factors side by side.
 
-    Attributes:
-      shape: of the output.  parts: lengths of the code's parts.  settings: of one factor's network.
+    Attributes: shape, of the output; parts, lengths of the code's parts; settings.
     """
 
     shape: tuple
@@ -68,41 +65,36 @@ class AdditiveDecoder(nn.Module):
         return sum(outputs), layers
 
     def of_each_factor(self, shape, code, **last) -> tuple:
-        """What an `MLPDecoder` of each factor's own makes of its part of a code, and the
+        """The outputs of an `MLPDecoder` for each factor, of its part of a code, and the
         activations by layer name, with the units of all these networks side by side."""
-        how = self.settings
-        network = partial(MLPDecoder, shape, how.width, how.depth, how.initial_weights, **last)
-        pairs = enumerate(split(code, self.parts), start=1)
-        outputs, layers = zip(*(network(name=f"factor_{f}")(x) for f, x in pairs), strict=True)
-        together = zip(*(each.values() for each in layers), strict=True)
-        return outputs, name_layers(jnp.concatenate(same, axis=-1) for same in together)
+        network = partial(MLPDecoder, shape, self.settings.width, self.settings.depth, **last)
+        outputs, activations = [], []
+        for f, part in enumerate(split(code, self.parts), start=1):
+            output, layers = network(name=f"factor_{f}")(part)
+            outputs.append(output)
+            activations.append(layers)
+        join = lambda *layers: jnp.concatenate(layers, axis=-1)
+        return outputs, jax.tree.map(join, *activations)
 
 
 @dataclass(frozen=True)
 class Multiplicative(Model):
     """`MultiplicativeDecoder`: a sum of `terms` products. Each factor has a network of `depth`
-    hidden layers of `width` units, with initial weights as PyTorch's or Flax's defaults
-    (`models.initializers`)."""
+    hidden layers of `width` units."""
 
     depth: int = number(2, low=1, high=10)
     width: int = number(128, low=1)
     terms: int = number(2, low=1, high=1000)
-    initial_weights: str = choice("torch", "torch", "flax")
 
     def make(self, shapes: Shapes) -> nn.Module:
-        return MultiplicativeDecoder(shapes.output.shape, parts_of_factors(shapes, self.name), self)
+        return MultiplicativeDecoder(shapes.output.shape, parts_of_factors(self, shapes), self)
 
 
 class MultiplicativeDecoder(AdditiveDecoder):
     """Code -> bias + sum_k prod_f M_fk(part f of the code), entry by entry.
 
-    M_f is an `MLPDecoder` of factor f's own and gives K arrays of the output's shape. The bias
-    is such an array too, the same for all codes and zero at first. Recorded are the code and the
-    hidden layers, with the units of all factors side by side.
-
-    Attributes:
-      shape: of the output.  parts: lengths of the code's parts.  settings: of one factor's network,
-      and `terms`, K.
+    M_f is an `MLPDecoder` of factor f's own and gives K arrays of the output's shape, K being the
+    `terms`. The bias is such an array too, the same for all codes and zero at first.
     """
 
     @nn.compact
@@ -113,7 +105,6 @@ class MultiplicativeDecoder(AdditiveDecoder):
         # any number of factors: so a factor that has learnt nothing leaves the others alone.
         terms = self.settings.terms
         start = terms ** (-1 / len(self.parts))
-        shape = terms, *self.shape
-        maps, layers = self.of_each_factor(shape, code, last="maps", bias=start)
+        maps, layers = self.of_each_factor((terms, *self.shape), code, last="maps", bias=start)
         bias = self.param("bias", nn.initializers.zeros_init(), self.shape)
         return bias + jnp.sum(reduce(mul, maps), axis=0), layers

@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.mlp import dense, dense_layer
+from compgen_jax.models.initializers import dense, dense_layer, prelu
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import choice, number, require
@@ -34,7 +33,6 @@ class Pixelwise(Model):
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
-    initial_weights: str = choice("torch", "torch", "flax")
     shared: bool = True
     apart: tuple = ()
     kernel: int = choice(1, 1, 3)
@@ -50,14 +48,13 @@ class Pixelwise(Model):
         require(not self.apart or valid, "model.apart", self.apart, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        grid = model.image_side(shapes, self.name)
+        grid = self.image_side(shapes)
         hint = f"must lie in an image of {grid} rows"
         require(max(self.apart, default=0) < grid, "model.apart", self.apart, hint)
         # pixels that can be drawn without the others
         alone = self.shared and not self.apart and self.kernel == 1
         at_once = AT_ONCE if jax.default_backend() == "cpu" and alone else 0
-        how = self.initial_weights, self.shared, self.apart, self.kernel, shapes.lowering, at_once
-        return PixelwiseDecoder(grid, self.width, self.depth, *how)
+        return PixelwiseDecoder(grid, self, shapes.lowering, at_once)
 
 
 class PixelwiseDecoder(nn.Module):
@@ -72,59 +69,47 @@ class PixelwiseDecoder(nn.Module):
     computes all but the matrix products again.
 
     Attributes:
-      grid: N.  width: hidden units, divisible by 4.  depth: at least 1.
-      initial_weights: 'torch' or 'flax'.
-      shared: whether the map of the code is the same for all pixels.
-      apart: the first and last row, and column, of pixels that share another map; or empty.
-      kernel: 1, or 3 for hidden layers that are convolutions.
-      lowering: see `models.convolution`.
+      grid: N.  settings.  lowering: see `models.convolution`.
       at_once: how many units of one layer are held at once (at least a row's of all examples); 0
         for those of all pixels.
     """
 
     grid: int
-    width: int
-    depth: int
-    initial_weights: str = "torch"
-    shared: bool = True
-    apart: tuple = ()
-    kernel: int = 1
-    lowering: str = "lax"
+    settings: Pixelwise
+    lowering: str
     at_once: int = 0
 
     @nn.compact
     def __call__(self, code, rows=None):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
         position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
-        whole = jnp.asarray(position_code(self.grid, self.width))
-        pixels = self.grid, self.grid
-        maps = (2, 1) if self.apart else (1, 1) if self.shared else pixels
-        token = dense(math.prod(maps) * self.width, "token", self.initial_weights, code)
-        token = token.reshape(*code.shape[:-1], *maps, self.width)
-        if self.apart:
-            low, high = self.apart
-            inside = np.zeros((*pixels, 1), bool)
+        how, width = self.settings, self.settings.width
+        whole = jnp.asarray(position_code(self.grid, width))
+        maps = (2, 1) if how.apart else (1, 1) if how.shared else (self.grid, self.grid)
+        token = dense(math.prod(maps) * width, "token", code)
+        token = token.reshape(*code.shape[:-1], *maps, width)
+        lead = (1,) * (token.ndim - 3)
+        if how.apart:
+            low, high = how.apart
+            inside = np.zeros((self.grid, self.grid, 1), bool)
             inside[low : high + 1, low : high + 1] = True
-            inside = inside.reshape((1,) * (token.ndim - 3) + inside.shape)
+            inside = inside.reshape(lead + inside.shape)
             token = jnp.where(inside, token[..., 1:, :, :], token[..., :1, :, :])
         position = whole if rows is None else rows
-        position = position.reshape((1,) * (token.ndim - 3) + position.shape)
+        position = position.reshape(lead + position.shape)
         layers = [code, token + position]
-        for index in range(1, self.depth + 1):
-            name = f"hidden_{index}"
-            if self.kernel > 1:
-                how = self.kernel, 1, self.initial_weights, self.lowering
-                x = ConvTranspose(self.width, *how, name=name)(layers[-1])
-            else:
-                layer = dense_layer(self.width, name, self.initial_weights, self.width)
-                if index == 1:  # of each summand alone: cheaper than of each pixel of each example
-                    x = layer(token) + position @ layer.variables["params"]["kernel"]
-                else:
-                    x = layer(x)
-            x = nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
-            layers.append(x)
-        image = dense(1, "image", self.initial_weights, x)[..., 0]
-        parts = self._parts(x.size)
+        for index in range(1, how.depth + 1):
+            name, x = f"hidden_{index}", layers[-1]
+            if how.kernel > 1:
+                x = ConvTranspose(width, how.kernel, 1, self.lowering, name=name)(x)
+            elif index > 1:
+                x = dense(width, name, x)
+            else:  # of each summand alone: cheaper than of each pixel of each example
+                layer = dense_layer(width, name, width)
+                x = layer(token) + position @ layer.variables["params"]["kernel"]
+            layers.append(prelu(index, x))
+        image = dense(1, "image", layers[-1])[..., 0]
+        parts = self.parts(layers[-1].size)
         if rows is None and parts > 1 and not self.is_initializing():
             alone = self.clone(parent=None)
             # products are kept: to multiply again takes a third more time
@@ -136,8 +121,9 @@ class PixelwiseDecoder(nn.Module):
             image = jnp.moveaxis(drawn, 0, -3).reshape(image.shape)
         return image, name_layers(layers)
 
-    def _parts(self, units: int) -> int:
+    def parts(self, units: int) -> int:
         """The least number of equal parts of rows with at most `at_once` of a layer's units."""
-        fits = lambda parts: not self.at_once or units <= parts * self.at_once
-        divisors = (parts for parts in range(1, self.grid + 1) if self.grid % parts == 0)
-        return next((parts for parts in divisors if fits(parts)), self.grid)
+        count = math.ceil(units / self.at_once) if self.at_once else 1
+        while count < self.grid and self.grid % count:
+            count += 1
+        return min(count, self.grid)

@@ -18,21 +18,15 @@ from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import number, require
 
 SLOWEST = 10_000.0  # the longest wavelength of a rotation, over 2 pi positions
-XAVIER = nn.initializers.xavier_uniform()
 
 
 def outputs_of(shapes: Shapes, name: str) -> int:
     """O, the length of an answer. Raises ConfigError for the shapes of another kind of task."""
-    given, asked = jax.tree.leaves(shapes.input), shapes.output
-    ranks = [leaf.ndim for leaf in given]
-    right = isinstance(asked, jax.ShapeDtypeStruct) and ranks == [1, 2] and asked.ndim == 2
+    ranks = [leaf.ndim for leaf in jax.tree.leaves((shapes.input, shapes.output))]
+    fits = isinstance(shapes.output, jax.ShapeDtypeStruct) and ranks == [1, 2, 2]
     needed = "needs a task's code (E,) and inputs (S, I), and answers (S, O)"
-    require(right, "model.name", name, f"{needed}, not {shapes.input} and {asked}")
-    return asked.shape[1]
-
-
-def _as_floats(given):
-    return (leaf.astype(jnp.float32) for leaf in given)
+    require(fits, "model.name", name, f"{needed}, not {shapes.input} and {shapes.output}")
+    return shapes.output.shape[1]
 
 
 def _beside(code, inputs):
@@ -70,17 +64,20 @@ class TaskConditionedMLP(nn.Module):
     depth: int
 
     @nn.compact
-    def __call__(self, given):
+    def __call__(self, code_and_inputs):
         """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name, code
         and input first; leading axes are carried through."""
-        code, inputs = _as_floats(given)
-        as_given = lambda rows: rows.reshape(*inputs.shape[:-1], rows.shape[-1])
+        code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
+
+        def over_inputs(rows):
+            return rows.reshape(*inputs.shape[:-1], rows.shape[-1])
+
         hidden = nn.relu(FirstDense(self.width, name="hidden_1")(code, inputs))
-        layers = [_beside(code, inputs), as_given(hidden)]
+        layers = [_beside(code, inputs), over_inputs(hidden)]
         for index in range(2, self.depth + 1):
             hidden = nn.relu(nn.Dense(self.width, name=f"hidden_{index}")(hidden))
-            layers.append(as_given(hidden))
-        return as_given(nn.Dense(self.outputs, name="answer")(hidden)), name_layers(layers)
+            layers.append(over_inputs(hidden))
+        return over_inputs(nn.Dense(self.outputs, name="answer")(hidden)), name_layers(layers)
 
 
 class FirstDense(nn.Module):
@@ -91,11 +88,11 @@ class FirstDense(nn.Module):
 
     @nn.compact
     def __call__(self, code, inputs):
-        told, size = code.shape[-1], code.shape[-1] + inputs.shape[-1]
+        length, size = code.shape[-1], code.shape[-1] + inputs.shape[-1]
         kernel = self.param("kernel", nn.initializers.lecun_normal(), (size, self.features))
         bias = self.param("bias", nn.initializers.zeros_init(), (self.features,))
-        of_code = code.reshape(-1, told) @ kernel[:told] + bias[None]
-        of_inputs = inputs.reshape(-1, inputs.shape[-1]) @ kernel[told:]
+        of_code = code.reshape(-1, length) @ kernel[:length] + bias[None]
+        of_inputs = inputs.reshape(-1, inputs.shape[-1]) @ kernel[length:]
         return of_inputs + jnp.repeat(of_code, inputs.shape[-2], axis=0)
 
 
@@ -132,48 +129,51 @@ class TaskConditionedTransformer(nn.Module):
     settings: TaskTransformer
 
     @nn.compact
-    def __call__(self, given):
+    def __call__(self, code_and_inputs):
         """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name: those
         at the inputs' positions, first what enters the blocks."""
-        code, inputs = _as_floats(given)
+        code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
         width, heads = self.settings.width, self.settings.heads
-        tokens = nn.Dense(width, kernel_init=XAVIER, name="embed_inputs")(inputs)
-        first = nn.Dense(width, kernel_init=XAVIER, name="embed_code")(code)
-        stream = jnp.concatenate([first[None], tokens])
+        tokens = xavier_dense(width, "embed_inputs", inputs)
+        stream = jnp.concatenate([xavier_dense(width, "embed_code", code)[None], tokens])
         layers = [stream[1:]]
         for index in range(1, self.settings.depth + 1):
-            stream = Block(width, heads, name=f"block_{index}")(stream)
+            stream = Block(heads, name=f"block_{index}")(stream)
             layers.append(stream[1:])
-        last = nn.LayerNorm(use_bias=False, name="norm")(stream[1:])
-        return nn.Dense(self.outputs, kernel_init=XAVIER, name="answer")(last), name_layers(layers)
+        answers = xavier_dense(self.outputs, "answer", normed("norm", stream[1:]))
+        return answers, name_layers(layers)
+
+
+def xavier_dense(features: int, name: str, x):
+    return nn.Dense(features, kernel_init=nn.initializers.xavier_uniform(), name=name)(x)
+
+
+def normed(name: str, x):
+    return nn.LayerNorm(use_bias=False, name=name)(x)
 
 
 class Block(nn.Module):
     """Causal attention, then two dense layers with GELU, each added to what came in."""
 
-    width: int
     heads: int
 
     @nn.compact
     def __call__(self, stream):
-        normed = nn.LayerNorm(use_bias=False, name="norm_attention")(stream)
-        stream = stream + self._attend(normed)
-        normed = nn.LayerNorm(use_bias=False, name="norm_mlp")(stream)
-        hidden = nn.gelu(nn.Dense(4 * self.width, kernel_init=XAVIER, name="mlp_in")(normed))
-        return stream + nn.Dense(self.width, kernel_init=XAVIER, name="mlp_out")(hidden)
+        length, width = stream.shape
+        x = normed("norm_attention", stream)
 
-    def _attend(self, values):
-        length, size = len(values), self.width // self.heads
-        split = lambda name: nn.Dense(self.width, kernel_init=XAVIER, name=name)(values).reshape(
-            length, self.heads, size
-        )
-        query = rotated(nn.LayerNorm(use_bias=False, name="norm_query")(split("query")))
-        key = rotated(nn.LayerNorm(use_bias=False, name="norm_key")(split("key")))
-        logits = jnp.einsum("qhd,khd->hqk", query, key) / size**0.5
+        def of_heads(name):
+            return xavier_dense(width, name, x).reshape(length, self.heads, width // self.heads)
+
+        query = rotated(normed("norm_query", of_heads("query")))
+        key = rotated(normed("norm_key", of_heads("key")))
+        logits = jnp.einsum("qhd,khd->hqk", query, key) / (width // self.heads) ** 0.5
         later = jnp.triu(jnp.ones((length, length), bool), 1)
         weights = jax.nn.softmax(jnp.where(later[None], -jnp.inf, logits), axis=-1)
-        mixed = jnp.einsum("hqk,khd->qhd", weights, split("value"))
-        return nn.Dense(self.width, kernel_init=XAVIER, name="mix")(mixed.reshape(length, -1))
+        mixed = jnp.einsum("hqk,khd->qhd", weights, of_heads("value")).reshape(length, width)
+        stream = stream + xavier_dense(width, "mix", mixed)
+        hidden = nn.gelu(xavier_dense(4 * width, "mlp_in", normed("norm_mlp", stream)))
+        return stream + xavier_dense(width, "mlp_out", hidden)
 
 
 def rotated(values_SxHxD):
@@ -210,15 +210,16 @@ class Hyper(nn.Module):
     width: int
 
     @nn.compact
-    def __call__(self, given):
+    def __call__(self, code_and_inputs):
         """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name."""
-        code, inputs = _as_floats(given)
+        code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
         code = nn.LayerNorm(name="norm")(code)
-        sizes = (inputs.shape[1], self.width, self.outputs)
-        hidden = nn.relu(self._layer(code, inputs, *sizes[:2], "hidden"))
-        answers = self._layer(code, hidden, *sizes[1:], "answer")
-        return answers, name_layers([_beside(code, inputs), hidden])
 
-    def _layer(self, code, values, inputs: int, outputs: int, name: str):
-        made = nn.Dense((inputs + 1) * outputs, name=name)(code).reshape(inputs + 1, outputs)
-        return values @ (made[:-1] / inputs**0.5) + made[-1:]
+        def layer(values, features: int, name: str):
+            length = values.shape[1]
+            made = nn.Dense((length + 1) * features, name=name)(code).reshape(-1, features)
+            return values @ (made[:-1] / length**0.5) + made[-1:]
+
+        hidden = nn.relu(layer(inputs, self.width, "hidden"))
+        answers = layer(hidden, self.outputs, "answer")
+        return answers, name_layers([_beside(code, inputs), hidden])

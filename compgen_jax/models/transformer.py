@@ -11,9 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import model
-from compgen_jax.models.initializers import for_dense
-from compgen_jax.models.mlp import dense
+from compgen_jax.models.initializers import dense, initializers
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import number, require
@@ -42,8 +40,7 @@ class Transformer(Model):
         require(self.width % self.heads == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        grid = model.image_side(shapes, self.name)
-        return PixelTransformer(grid, self)
+        return PixelTransformer(self.image_side(shapes), self)
 
 
 class PixelTransformer(nn.Module):
@@ -58,9 +55,7 @@ class PixelTransformer(nn.Module):
     Leading axes of the code are carried through. Recorded are the code, the tokens and the output
     of each block, as images.
 
-    Attributes:
-      grid: N.  settings: width D, depth (blocks), heads H, `hidden` units of a block's dense layer,
-      and `dropout`, a probability, in training.
+    Attributes: grid, N; settings, of which `width` is D, `depth` the number of blocks.
     """
 
     grid: int
@@ -72,17 +67,17 @@ class PixelTransformer(nn.Module):
 
         In training `counts` is not None, and the key "dropout" draws what is dropped.
         """
-        width, hidden = self.settings.width, self.settings.hidden
-        rate = 0.0 if counts is None else self.settings.dropout
+        how, width = self.settings, self.settings.width
+        rate = 0.0 if counts is None else how.dropout
         pixels = (*code.shape[:-1], self.grid, self.grid)
         position = jnp.asarray(position_code(self.grid, width).reshape(-1, width))
-        x = dense(width, "token", "torch", code)[..., None, :]
+        x = dense(width, "token", code)[..., None, :]
         x = x + position.reshape((1,) * (x.ndim - 2) + position.shape)
         layers = [code, x.reshape(*pixels, width)]
-        for index in range(1, self.settings.depth + 1):
-            x = Block(self.settings.heads, hidden, rate, name=f"block_{index}")(x)
+        for index in range(1, how.depth + 1):
+            x = Block(how.heads, how.hidden, rate, name=f"block_{index}")(x)
             layers.append(x.reshape(*pixels, width))
-        return dense(1, "image", "torch", x).reshape(pixels), name_layers(layers)
+        return dense(1, "image", x).reshape(pixels), name_layers(layers)
 
 
 class Block(nn.Module):
@@ -91,8 +86,7 @@ class Block(nn.Module):
     Attention, then two dense layers with a ReLU, each added to what came in. Values are dropped at
     four places: attention's weights, its output, the ReLU's output, the dense layers' output.
 
-    Attributes:
-      heads: H.  hidden: ReLU units.  rate: the probability to drop a value; 0 in evaluation.
+    Attributes: heads, H; hidden, ReLU units; rate, the probability to drop a value.
     """
 
     heads: int
@@ -102,24 +96,22 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x):
         """(..., S, D) -> (..., S, D)."""
-        normed = lambda name, x: nn.LayerNorm(epsilon=1e-5, name=name)(x)
-        x = normed("norm_attention", x + self._drop(self._attend(x)))
-        hidden = self._drop(nn.relu(dense(self.hidden, "hidden", "torch", x)))
-        out = dense(x.shape[-1], "out", "torch", hidden)
-        return normed("norm_hidden", x + self._drop(out))
-
-    def _attend(self, x):
         width = x.shape[-1]
+
+        def drop(values):
+            return dropped(self.make_rng("dropout"), values, self.rate) if self.rate else values
+
         # one layer, as in PyTorch: Glorot's law then counts all 3 D outputs
         parts = nn.Dense(3 * width, kernel_init=nn.initializers.xavier_uniform(), name="read")(x)
         split = parts.reshape(*x.shape[:-1], 3, self.heads, width // self.heads)
         key = self.make_rng("dropout") if self.rate else None
-        mixed = attention(*jnp.moveaxis(split, -3, 0), key, self.rate)
-        init, _ = for_dense("torch", width)
-        return nn.Dense(width, kernel_init=init, name="mix")(mixed.reshape(x.shape))
-
-    def _drop(self, values):
-        return dropped(self.make_rng("dropout"), values, self.rate) if self.rate else values
+        mixed = attention(*jnp.moveaxis(split, -3, 0), key, self.rate).reshape(x.shape)
+        kernel_init, _ = initializers("torch", width)
+        attended = nn.Dense(width, kernel_init=kernel_init, name="mix")(mixed)
+        x = nn.LayerNorm(epsilon=1e-5, name="norm_attention")(x + drop(attended))
+        hidden = drop(nn.relu(dense(self.hidden, "hidden", x)))
+        out = dense(width, "out", hidden)
+        return nn.LayerNorm(epsilon=1e-5, name="norm_hidden")(x + drop(out))
 
 
 def attention(query, key, value, dropout_key, rate: float):
@@ -128,19 +120,18 @@ def attention(query, key, value, dropout_key, rate: float):
     It takes one example of a batch at a time, and the backward pass computes its weights (H, S, S)
     again. Those of a batch and all blocks would need most of the memory of training.
     """
-    parts = [each.reshape(-1, *each.shape[-3:]) for each in (query, key, value)]
-    keys = jax.random.split(dropout_key, len(parts[0])) if rate else None
-    attend = jax.checkpoint(partial(_attention_of_one, rate=rate), prevent_cse=False)
-    mixed = jax.lax.map(lambda one: attend(*one), (*parts, keys))
-    return mixed.reshape(query.shape)
 
+    @partial(jax.checkpoint, prevent_cse=False)
+    def attend(query, key, value, dropout_key):
+        logits = jnp.einsum("qhc,khc->hqk", query, key) / query.shape[-1] ** 0.5
+        weights = jax.nn.softmax(logits, axis=-1)
+        if rate:
+            weights = dropped(dropout_key, weights, rate)
+        return jnp.einsum("hqk,khc->qhc", weights, value)
 
-def _attention_of_one(query, key, value, dropout_key, rate):
-    logits = jnp.einsum("qhc,khc->hqk", query, key) / query.shape[-1] ** 0.5
-    weights = jax.nn.softmax(logits, axis=-1)
-    if rate:
-        weights = dropped(dropout_key, weights, rate)
-    return jnp.einsum("hqk,khc->qhc", weights, value)
+    examples = [values.reshape(-1, *values.shape[-3:]) for values in (query, key, value)]
+    keys = jax.random.split(dropout_key, len(examples[0])) if rate else None
+    return jax.lax.map(lambda example: attend(*example), (*examples, keys)).reshape(query.shape)
 
 
 def dropped(key, values, rate: float):
@@ -150,5 +141,5 @@ def dropped(key, values, rate: float):
     # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))
     draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]
-    kept = draws.reshape(values.shape) >= below
-    return jnp.where(kept, values / (1 - below / 2**16), 0)
+    is_kept = draws.reshape(values.shape) >= below
+    return jnp.where(is_kept, values / (1 - below / 2**16), 0)

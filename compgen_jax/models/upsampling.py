@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 
 from flax import linen as nn
 
-from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.mlp import ACTIVATIONS, dense
-from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.initializers import dense
+from compgen_jax.models.mlp import ACTIVATIONS
+from compgen_jax.models.model import Model, Shapes, name_layers, require_widths
 from compgen_jax.settings import choice, require
 
 
@@ -36,35 +36,33 @@ LAYOUTS = {
 @dataclass(frozen=True)
 class Upsampling(Model):
     """`UpsamplingDecoder` of a named layout. `dense` and `channels`, unless empty, replace the
-    layout's numbers; see `Layout`. Initial weights are as PyTorch's or Flax's defaults
-    (`models.initializers`)."""
+    layout's numbers; see `Layout`."""
 
     layout: str = choice("small", *LAYOUTS)
     dense: tuple = ()
     channels: tuple = ()
     activation: str = choice("relu", *ACTIVATIONS)
-    initial_weights: str = choice("torch", "torch", "flax")
 
     convolutional: ClassVar[bool] = True
     batched: ClassVar[bool] = True
 
     def check(self, config):
         super().check(config)
-        model.require_widths("dense", self.dense)
-        model.require_widths("channels", self.channels)
+        require_widths("dense", self.dense)
+        require_widths("channels", self.channels)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        model.code_length(shapes, self.name)
-        shape, layout = model.image_shape(shapes, self.name), LAYOUTS[self.layout]
+        self.code_length(shapes)
+        shape, layout = self.image_shape(shapes), LAYOUTS[self.layout]
         units, channels = self.dense or layout.units, self.channels or layout.channels
+        height, width = shape[:2]
         multiple = 2 ** len(channels)
         hint = (
             f"doubles its map {len(channels)} times, so that both sides of the image must be "
-            f"divisible by {multiple}, not {shape[0]} x {shape[1]}; config.model.channels has a "
+            f"divisible by {multiple}, not {height} x {width}; config.model.channels has a "
             "number for each time"
         )
-        fits = not (shape[0] % multiple or shape[1] % multiple)
-        require(fits, "model.name", self.name, hint)
+        require(height % multiple == width % multiple == 0, "model.name", self.name, hint)
         return UpsamplingDecoder(shape, units, channels, self, shapes.lowering)
 
 
@@ -73,44 +71,38 @@ class UpsamplingDecoder(nn.Module):
 
     The last dense layer has as many units as the map has entries. Kernels are 4 x 4, with stride 2.
     Each layer but the last, which gives the image, ends in the activation. Recorded are the code
-    and what each of these layers ends with.
+    and what each of these layers ends with. Leading axes of the code are carried through.
 
     At 64 x 64 pixels the authors' networks of 5 factors have 182,881 (burgess), 380,033 (kim) and
-    2,005,153 (deep) parameters. Leading axes of the code are carried through, in training one.
+    2,005,153 (deep) parameters.
 
-    Attributes:
-      shape: (H, W) or (H, W, C) of the image.  units, channels: see `Layout`.
-      settings: `activation` and `initial_weights`.
-      lowering: see `models.convolution`.
+    Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`; settings,
+    of which `activation` counts; lowering, see `models.convolution`.
     """
 
     shape: tuple
     units: tuple
     channels: tuple
     settings: Upsampling
-    lowering: str = "lax"
+    lowering: str
 
     @nn.compact
     def __call__(self, code):
         """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
         first."""
-        lead, layers, how = code.shape[:-1], [code], self.settings
-
-        def finish(x):
-            layers.append(ACTIVATIONS[how.activation](x))
-            return layers[-1]
+        lead, active = code.shape[:-1], ACTIVATIONS[self.settings.activation]
 
         def double(features, name, x):
-            return ConvTranspose(features, 4, 2, how.initial_weights, self.lowering, name=name)(x)
+            return ConvTranspose(features, 4, 2, self.lowering, name=name)(x)
 
-        x = code
+        layers = [code]
         for index, width in enumerate(self.units, start=1):
-            x = finish(dense(width, f"dense_{index}", how.initial_weights, x))
+            layers.append(active(dense(width, f"dense_{index}", layers[-1])))
         height, width = (side >> len(self.channels) for side in self.shape[:2])
         first, *others = self.channels
-        x = finish(dense(height * width * first, "map", how.initial_weights, x))
-        x = layers[-1] = x.reshape(*lead, height, width, first)
+        x = active(dense(height * width * first, "map", layers[-1]))
+        layers.append(x.reshape(*lead, height, width, first))
         for index, features in enumerate(others, start=1):
-            x = finish(double(features, f"hidden_{index}", x))
-        image = double((*self.shape, 1)[2], "image", x)
+            layers.append(active(double(features, f"hidden_{index}", layers[-1])))
+        image = double((*self.shape, 1)[2], "image", layers[-1])
         return image.reshape(*lead, *self.shape), name_layers(layers)

@@ -153,12 +153,13 @@ def _low_rank(module: LowRankDecoder, variables):
 
 
 def _pixelwise(module: PixelwiseDecoder, variables):
-    if module.kernel > 1 or not module.shared or module.apart:
+    how = module.settings
+    if how.kernel > 1 or not how.shared or how.apart:
         return None
     params = variables["params"]
-    axis = position_code(module.grid, module.width)[0, :, : module.width // 2]
+    axis = position_code(module.grid, how.width)[0, :, : how.width // 2]
     layers = [[_dense(params["token"]), {"op": "add_position", "axis": encode(axis)}]]
-    for k in range(1, module.depth + 1):
+    for k in range(1, how.depth + 1):
         layers.append([_dense(params[f"hidden_{k}"]), _prelu(params[f"prelu_{k}"])])
     return layers, [_dense(params["image"]), _reshape(module.grid, module.grid)]
 

@@ -257,7 +257,7 @@ LAWS = [
     (ConvBatchNorm(width=64), of_image(2, 16), "kaiming",
      {"dense": 2, "hidden_1": 16 * 64, "hidden_2": 16 * 64, "image": 9}),
     (Additive(depth=2, width=64), PER_FACTOR, "torch", FANS | {"factor_2.image": 64}),
-    (Multiplicative(depth=2, width=64, initial_weights="flax"), PER_FACTOR, "flax", FANS),
+    (Multiplicative(depth=2, width=64), PER_FACTOR, "torch", FANS),
     (TaskMLP(width=1000), of_task(5, 6, 4, 3), "flax",
      {"hidden_1": 9, "hidden_2": 1000, "answer": 1000}),
     (Transformer(depth=1, width=64, hidden=256), of_image(16, 4), "torch",

@@ -16,7 +16,7 @@ def test_an_image_drawn_in_parts_and_its_gradient_are_those_of_the_whole(units, 
     decoder = whole.clone(at_once=units)
     code, target = jax.random.normal(KEY, (5,)), jax.random.normal(KEY, (8, 8))
     params = variables(whole, of_image(5, 8))
-    assert decoder._parts(8 * 8 * 12) == parts
+    assert decoder.parts(8 * 8 * 12) == parts
     drawn, expected = jax.jit(decoder.apply)(params, code), jax.jit(whole.apply)(params, code)
     chex.assert_trees_all_close(drawn, expected, atol=1e-5)
 
