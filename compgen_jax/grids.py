@@ -5,8 +5,6 @@ The cells of F factors are all combinations of their values; the first factor va
 (B, ...), laid out as a grid has the shape (V_F, ..., V_1, ...), which for two factors x and y is
 [y, x]. Factor f (from 0) is its axis F - 1 - f. Points (B, F) have their columns in the order of
 the factors. Held-out cells are (B,) bool.
-
-Functions raise ValueError for sizes that are not positive integers, or do not fit the cells.
 """
 
 import math
@@ -17,21 +15,14 @@ import numpy as np
 
 def over_grid(values_Bx, sizes):
     """Values over the cells, (B, ...), laid out as (V_F, ..., V_1, ...); a view if possible."""
-    values, sizes = np.asarray(values_Bx), checked_sizes(sizes)
-    if values.ndim < 1 or len(values) != math.prod(sizes):
-        raise ValueError(
-            f"values of shape {values.shape}: a grid of sizes {sizes} has {math.prod(sizes)} cells"
-        )
+    values = np.asarray(values_Bx)
     return values.reshape(*sizes[::-1], *values.shape[1:])
 
 
 def unfold(values_Bx, sizes, factor: int = 0):
     """Values over the cells as a matrix of the other factors by one factor, (B/V_f, V_f, ...). For
     two factors, factor 0 gives [y, x]."""
-    values = over_grid(values_Bx, sizes)
-    factors = len(sizes)
-    if not 0 <= factor < factors:
-        raise ValueError(f"factor must be from 0 to {factors - 1}, not {factor}")
+    factors, values = len(sizes), over_grid(values_Bx, sizes)
     moved = np.moveaxis(values, factors - 1 - factor, factors - 1)
     return moved.reshape(-1, sizes[factor], *values.shape[factors:])
 
@@ -50,21 +41,20 @@ def lines_through(maps_PxG, places) -> list:
 def products(functions, count: int):
     """(P, R) products of functions (P, V) over all cells of their axes; ones (`count`, 1) of
     none."""
-    found_PxR = np.ones((count, 1)) if not functions else functions[0]
+    product_PxR = np.ones((count, 1)) if not functions else functions[0]
     for function in functions[1:]:
-        found_PxR = (found_PxR[:, :, None] * function[:, None, :]).reshape(count, -1)
-    return found_PxR
+        product_PxR = (product_PxR[:, :, None] * function[:, None, :]).reshape(count, -1)
+    return product_PxR
 
 
 def indices(sizes):
     """(B, F) int: the index of every cell's value of each factor."""
-    sizes = checked_sizes(sizes)
     return np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].T
 
 
 def points(axes):
     """(B, F) float32: all combinations of the values of F axes, the first varying fastest."""
-    columns = zip(axes, indices(tuple(len(axis) for axis in axes)).T, strict=True)
+    columns = zip(axes, indices(tuple(map(len, axes))).T, strict=True)
     return np.stack([np.asarray(axis, np.float32)[index] for axis, index in columns], axis=1)
 
 
@@ -76,25 +66,17 @@ def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | No
         two different values are 1 apart. None: all are ordered.
       periods: for each factor, after how many cells it repeats (36 for an angle in steps of 10
         degrees), or None. None: no factor repeats.
-
-    Raises ValueError if there is not one for each factor, or a period is not above 0.
     """
-    sizes = checked_sizes(sizes)
-    ordered = (True,) * len(sizes) if ordered is None else tuple(ordered)
-    periods = (None,) * len(sizes) if periods is None else tuple(periods)
-    if not len(ordered) == len(periods) == len(sizes):
-        raise ValueError(f"ordered {ordered} and periods {periods} for {len(sizes)} factors")
-    found = []
+    ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
+    distances = []
     for size, has_neighbours, period in zip(sizes, ordered, periods, strict=True):
-        apart = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
+        apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
         if not has_neighbours:
             apart = np.minimum(apart, 1)
         elif period is not None:
-            if not period > 0:
-                raise ValueError(f"periods must be above 0, not {periods}")
             apart = np.minimum(apart % period, -apart % period)
-        found.append(apart)
-    return found
+        distances.append(apart)
+    return distances
 
 
 def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
@@ -132,9 +114,9 @@ def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
         before, index_before = np.moveaxis(squared, axis, -1), np.moveaxis(index, axis, -1)
         least, first = [], []
         for apart_V in apart:
-            found = before + apart_V.astype(np.float64) ** 2
-            least.append(found.min(axis=-1))
-            nearest = found == least[-1][..., None]
+            sums = before + apart_V.astype(np.float64) ** 2
+            least.append(sums.min(axis=-1))
+            nearest = sums == least[-1][..., None]
             first.append(np.where(nearest, index_before, held_out.size).min(axis=-1))
         squared, index = np.stack(least, axis=axis), np.stack(first, axis=axis)
     return squared.ravel(), index.ravel()
@@ -143,24 +125,23 @@ def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
 def border(width: int, sizes, ordered=None, periods=None):
     """(B,) bool: the cells at either end of an ordered factor without a period. An end is `width`
     values or an eighth of them, whichever is less."""
-    sizes = checked_sizes(sizes)
-    found = np.zeros(math.prod(sizes), bool)
     ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
-    for index, size, own, period in zip(indices(sizes).T, sizes, ordered, periods, strict=True):
-        if own and not period:
-            own_width = min(width, size // 8)
-            found |= (index < own_width) | (index >= size - own_width)
-    return found
+    on_border = np.zeros(math.prod(sizes), bool)
+    for index, size, has_ends, period in zip(
+        indices(sizes).T, sizes, ordered, periods, strict=True
+    ):
+        if has_ends and not period:
+            end = min(width, size // 8)
+            on_border |= (index < end) | (index >= size - end)
+    return on_border
 
 
 def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
     """The sizes of the held-out cells as a grid of their own. None if no cell is held out, or they
     are not all combinations of some values of the factors; these need not be neighbours."""
-    held_out = over_grid(checked_mask(held_out_B, sizes), sizes)
-    axes = range(held_out.ndim)
-    values = [held_out.any(axis=tuple(set(axes) - {axis})) for axis in reversed(axes)]
-    found = tuple(int(np.sum(present)) for present in values)
-    return found if 0 < math.prod(found) == held_out.sum() else None
+    places_QxF = indices(sizes)[checked_mask(held_out_B, sizes)]
+    counts = tuple(len(np.unique(column)) for column in places_QxF.T)
+    return counts if 0 < math.prod(counts) == len(places_QxF) else None
 
 
 def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
@@ -176,43 +157,32 @@ def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
 
     Raises ValueError if the limit is below the smallest such grid.
     """
-    whole = checked_sizes(sizes)
-    kept = list(whole)
-    while math.prod(kept) > limit:
-        largest = kept.index(max(kept))
-        if kept[largest] <= 2:
-            raise ValueError(
-                f"limit must be at least {math.prod(kept)}, not {limit}: sizes {whole}"
-            )
-        kept[largest] -= 1
+    counts = list(sizes)
+    while math.prod(counts) > limit:
+        largest = counts.index(max(counts))
+        if counts[largest] <= 2:
+            smallest = math.prod(counts)
+            raise ValueError(f"limit must be at least {smallest}, not {limit}: sizes {sizes}")
+        counts[largest] -= 1
     rng = np.random.default_rng(seed)
     chosen = []
-    for size, count in zip(whole, kept, strict=True):
+    for size, count in zip(sizes, counts, strict=True):
         ends = np.arange(count + 1) * size // count
         chosen.append(rng.integers(ends[:-1], ends[1:]))
-    cells = over_grid(np.arange(math.prod(whole)), whole)
+    cells = over_grid(np.arange(math.prod(sizes)), sizes)
     index = cells[np.ix_(*reversed(chosen))].ravel()
     if held_out_B is not None and np.any(held_out_B) and not held_out_B[index].any():
-        hidden = np.flatnonzero(held_out_B)
-        place = indices(whole)[hidden[len(hidden) // 2]]
-        for values, value, size in zip(chosen, place, whole, strict=True):
+        held_out = np.flatnonzero(held_out_B)
+        middle = indices(sizes)[held_out[len(held_out) // 2]]
+        for values, value, size in zip(chosen, middle, sizes, strict=True):
             values[(value * len(values) + len(values) - 1) // size] = value
         index = cells[np.ix_(*reversed(chosen))].ravel()
-    return index, tuple(kept)
-
-
-def checked_sizes(sizes) -> tuple[int, ...]:
-    """The sizes as a tuple of ints. Raises ValueError if one is not a positive integer, or there is
-    none."""
-    sizes = tuple(sizes)
-    if not sizes or any(int(size) != size or size < 1 for size in sizes):
-        raise ValueError(f"sizes must be positive integers, one for each factor, not {sizes}")
-    return tuple(int(size) for size in sizes)
+    return index, tuple(counts)
 
 
 def checked_mask(held_out_B, sizes):
     """The mask as an array. Raises ValueError if it is not (B,) bool."""
-    held_out, cells = np.asarray(held_out_B), math.prod(checked_sizes(sizes))
+    held_out, cells = np.asarray(held_out_B), math.prod(sizes)
     if held_out.dtype != bool or held_out.shape != (cells,):
         raise ValueError(f"held_out must be ({cells},) bool, not {held_out.shape} {held_out.dtype}")
     return held_out

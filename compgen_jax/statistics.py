@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
-ROUNDED = 1e-9  # of the largest value: a mean below it is 0 but for rounding
 # in the name of a score or a note that lies between 0 and 1; one with 'less' is a difference
 SHARE = re.compile(r"(share|rendered|accuracy)\b(?!.*\bless\b)")
 
@@ -39,11 +38,11 @@ def geometric_mean_with_interval(values_T) -> dict:
 def share_with_interval(does_T, level: float = LEVEL) -> dict:
     """{'value': share of the seeds that do something, 'ci95': [low, high]}, the exact binomial
     interval (Clopper and Pearson 1934)."""
-    does = np.asarray(does_T, bool)
-    count, of, tail = int(does.sum()), does.size, (1 - level) / 2
-    low = betaincinv(count, of - count + 1, tail) if count else 0.0
-    high = betaincinv(count + 1, of - count, 1 - tail) if count < of else 1.0
-    return {"value": count / of, "ci95": [float(low), float(high)]}
+    does, tail = np.asarray(does_T, bool), (1 - level) / 2
+    count, others = int(does.sum()), int((~does).sum())
+    low = betaincinv(count, others + 1, tail) if count else 0.0
+    high = betaincinv(count + 1, others, 1 - tail) if others else 1.0
+    return {"value": count / does.size, "ci95": [float(low), float(high)]}
 
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
@@ -81,14 +80,16 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     values = np.asarray(differences_T, np.float64)
     if values.size < 2 or not np.isfinite(values).all():
         return None
-    if abs(values.mean()) <= max(least, ROUNDED * np.abs(values).max()):
+    if abs(values.mean()) <= max(least, 1e-9 * np.abs(values).max()):
         return None
     share = abs(values.mean()) / values.std(ddof=1) if np.ptp(values) else np.inf
-    settles = lambda count: stdtrit(count - 1, (1 + LEVEL) / 2) / math.sqrt(count) < share
+
+    def settles(count: int) -> bool:  # the half width falls with the count
+        return stdtrit(count - 1, (1 + LEVEL) / 2) / math.sqrt(count) < share
+
     enough = 2
     while not settles(enough):
         enough *= 2
-    # the half width falls with the count
     return bisect.bisect_left(range(enough), True, lo=2, key=settles)
 
 
@@ -130,11 +131,8 @@ def mean_band(values_TxL):
     """Mean and ends of its interval over the seeds that have a finite value; (3, L).
 
     NaN in a column where none has; where one seed shows no spread the ends are the mean itself.
-    ValueError unless the values are (T, L).
     """
     values_TxL = np.asarray(values_TxL, np.float64)
-    if values_TxL.ndim != 2:
-        raise ValueError(f"values must be (T, L), not {values_TxL.shape}")
     band_3xL = np.full((3, values_TxL.shape[1]), np.nan)
     for column, values in enumerate(values_TxL.T):
         values = values[np.isfinite(values)]

@@ -97,7 +97,7 @@ def interaction(gram_BxB, sizes) -> float:
 def checked_gram(gram_BxB, sizes):
     """The matrix in float64. ValueError if it is not finite and square over the grid, or is 0."""
     gram_BxB = finite("gram", gram_BxB, 2)
-    if not gram_BxB.shape[0] == gram_BxB.shape[1] == prod(grids.checked_sizes(sizes)):
+    if not gram_BxB.shape[0] == gram_BxB.shape[1] == prod(sizes):
         raise ValueError(f"gram {gram_BxB.shape} is not square over the grid {tuple(sizes)}")
     if not gram_BxB.any():
         raise ValueError("gram is 0: the features are constant or dead")

@@ -70,7 +70,9 @@ def test_one_step_is_what_is_said_of_pure_noise():
     images, layers = jax.jit(one.apply)(own, CODES)
     noise = jnp.broadcast_to(own["noise"]["start"], (4, N, N))
     params = {"params": own["params"]["denoiser"]}
-    said, of_noise = jax.jit(Denoiser(N, Conv(3, 3), "lax").apply)(params, noise, jnp.zeros(4), CODES)
+    said, of_noise = jax.jit(Denoiser(N, Conv(3, 3), "lax").apply)(
+        params, noise, jnp.zeros(4), CODES
+    )
     np.testing.assert_allclose(images, said, atol=1e-6)
     sample, of_first = jax.jit(many.apply)(own, CODES)
     assert np.abs(sample - images).max() > 0.01
