@@ -125,9 +125,9 @@ def family(group: str, name: str) -> type:
     hint = f"{path} has no dataclass {attribute} with a method make"
     require(is_family, f"{group}.name", name, hint)
     for item in fields(kind):
-        of = types(kind)[item.name]
+        annotation = types(kind)[item.name]
         has_default = item.default is not MISSING or item.default_factory is not MISSING
-        usable = of in (bool, int, float, str, tuple) or is_dataclass(of)
+        usable = annotation in (bool, int, float, str, tuple) or is_dataclass(annotation)
         hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
         require(has_default and usable, f"{group}.name", name, hint)
     return kind
@@ -248,14 +248,14 @@ def build(kind: type, values, path: str):
             if not is_name and FORMER.get(name, MISSING) != value:
                 raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
             continue
-        of = types(kind)[name]
-        if isinstance(of, type) and issubclass(of, Family):
-            of = family(name, value.get("name") if isinstance(value, dict) else value)
-        if is_dataclass(of):
-            value = build(of, value, f"{path}.{name}")
-        elif of is tuple:
+        annotation = types(kind)[name]
+        if isinstance(annotation, type) and issubclass(annotation, Family):
+            annotation = family(name, value.get("name") if isinstance(value, dict) else value)
+        if is_dataclass(annotation):
+            value = build(annotation, value, f"{path}.{name}")
+        elif annotation is tuple:
             value = as_tuple(value)  # JSON has no tuples
-        elif of is float and type(value) is int:
+        elif annotation is float and type(value) is int:
             value = float(value)
         arguments[name] = value
     return kind(**arguments)
@@ -296,15 +296,17 @@ def unknown_field(name: str, allowed: list[str]) -> ConfigError:
 def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
     for item in fields(node):
-        value, of = getattr(node, item.name), types(type(node))[item.name]
+        value, annotation = getattr(node, item.name), types(type(node))[item.name]
         name, wrong = f"{path}.{item.name}", ""
-        if is_dataclass(of):
-            demand(isinstance(value, of), f"{name}={value!r}: must be a {of.__name__}")
+        if is_dataclass(annotation):
+            demand(
+                isinstance(value, annotation), f"{name}={value!r}: must be a {annotation.__name__}"
+            )
             check_fields(value, name)
             continue
         options, bounds = item.metadata.get("options"), item.metadata.get("bounds")
-        if type(value) is not of and not (of is float and type(value) is int):
-            wrong = f"of type {of.__name__}"
+        if type(value) is not annotation and not (annotation is float and type(value) is int):
+            wrong = f"of type {annotation.__name__}"
         elif options and value not in options:
             wrong = f"one of {', '.join(map(str, options))}"
         elif bounds:
