@@ -31,12 +31,9 @@ class ConvTranspose(nn.Module):
 
 
 class RenderCode(nn.Module):
-    """Transposed convolution of a code, as a 1 x 1 image, to a whole image.
-
-    (..., E) -> (..., side, side, features). Each output pixel reads the code alone, so it is one
-    matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses the kernel at
-    (side-1-i, side-1-j). If `broadcast`, all pixels share one kernel, and are alike.
-    """
+    """Transposed convolution of a code (..., E), as a 1 x 1 image, to (..., side, side, features).
+    Output (i, j) uses the kernel at (side-1-i, side-1-j), as in `nn.ConvTranspose` with 'VALID'
+    padding. If `broadcast`, all pixels share one kernel."""
 
     features: int
     side: int
@@ -98,13 +95,9 @@ class Conv(Model):
 class ConvDecoder(nn.Module):
     """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
 
-    With two doublings the first layer, recorded after its place is added, renders the code at
-    N/4 x N/4. `depth` hidden layers follow: the first two double the side (kernel 4, stride 2), the
-    others keep it (kernel 3). Each of these depth + 1 layers ends in the activation (the first only
-    if the decoder `mixes`) and is recorded. A last, linear layer (kernel 3) gives the image.
-    Leading axes of the code are carried through.
-
-    Attributes: grid, N, divisible by 4; settings; lowering, see `models.convolution`.
+    The first layer renders the code; `depth` hidden layers follow, of which some double the side
+    (kernel 4, stride 2) and the others keep it (kernel 3). These layers are recorded. A last,
+    linear layer (kernel 3) gives the image.
     """
 
     grid: int

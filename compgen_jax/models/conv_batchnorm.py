@@ -37,16 +37,11 @@ class ConvBatchNormDecoder(nn.Module):
 
     A linear layer gives an N/4 x N/4 image of C channels. Two transposed convolutions (kernel 4,
     stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side. A
-    convolution (kernel 3) to one channel and a sigmoid follow. With two numbers as code, N = 28 and
-    C = 128, this is the authors' network of 413,185 parameters. Initial weights are theirs too:
-    normal, of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer, whose sigmoids are steep at
-    the start (`models.initializers`); biases are zero.
+    convolution (kernel 3) to one channel and a sigmoid follow. Initial weights are the authors',
+    of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer.
 
-    In evaluation, leading axes of the code are carried through. Each batch moves the running means
-    and variances by a tenth of the way, as in PyTorch. PyTorch's running variance is the unbiased
-    one: n/(n-1) times this one, where n is the number of pixels in the batch.
-
-    Attributes: grid, N, divisible by 4; width, C; lowering, see `models.convolution`.
+    Each batch moves the running means and variances by a tenth of the way, as in PyTorch, whose
+    running variance is the unbiased one: n/(n-1) times this one, n pixels being in the batch.
     """
 
     grid: int

@@ -1,8 +1,5 @@
-"""Transposed convolutions of the decoders, in forms that train fast inside a compiled loop.
-
-XLA:CPU runs the gradients of `lax.conv_general_dilated` an order of magnitude slower inside a
-while loop than PyTorch runs them outside one, whereas its matrix products run at full speed
-everywhere. So the two convolutions the decoders are made of are written here as matrix products.
+"""Transposed convolutions of the decoders as matrix products, which XLA:CPU runs at full speed
+inside a compiled loop; its gradients of `lax.conv_general_dilated` are ten times slower there.
 
 Shape letters: B examples, H and W input sides, I and O channels, k kernel side, s stride,
 T and S numbers of tiles along H and W, P = B T S.
@@ -30,13 +27,9 @@ BANDED_TILE = 8  # output columns; 4 and 16 are slower
 
 
 class Filtering(NamedTuple):
-    """Winograd's minimal filtering F(m x m, r x r), by the matrices of its one-dimensional form.
-
-    y = output @ [(kernel @ g) * (input @ d)] correlates n = m + r - 1 inputs d with r taps g to
-    m outputs y; applied to rows and columns it takes n^2 products for the m^2 r^2 of the
-    definition. Lavin & Gray (2016), "Fast Algorithms for Convolutional Neural Networks",
-    https://arxiv.org/abs/1509.09308, section 4, where they are B', G and A'.
-    """
+    """Winograd's minimal filtering F(m x m, r x r) along one axis: y = output @ [(kernel @ g) *
+    (input @ d)] correlates n = m + r - 1 inputs d with r taps g to m outputs y (Lavin & Gray 2016,
+    https://arxiv.org/abs/1509.09308, section 4)."""
 
     input: np.ndarray  # (n, n)
     kernel: np.ndarray  # (n, r)
@@ -64,11 +57,8 @@ FILTERINGS = {  # by r
 
 
 def choose_lowering(*, backend, trials, forward_mode=False, precision="float32"):
-    """Returns the one of `LOWERINGS` to use on `backend` with `trials` models under `jax.vmap`.
-
-    `forward_mode` says that the caller differentiates with `jax.jvp` or `jax.jacfwd`; `precision`
-    is the name of the dtype of inputs and kernels.
-    """
+    """The one of `LOWERINGS` to use on `backend` with `trials` models under `jax.vmap`, in a
+    `precision`. `forward_mode`: for `jax.jvp` or `jax.jacfwd`."""
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients were
         # slow (https://github.com/jax-ml/jax/issues/13800). On an H100, ms a step: one network
@@ -98,20 +88,14 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
     """Transposed convolution with 'SAME' padding, equal to `nn.ConvTranspose` without bias.
 
     Args:
-      x: (..., H, W, I), any leading axes, also none; they share the kernel.
+      x: (..., H, W, I).  stride: s.
       kernel: (k, k, I, O), not flipped; k = 3 with stride 1, or k = 4 with stride 2. Its dtype is
-        that of the products, to which x is cast, and of the result.
-      stride: s, 1 or 2.
-      lowering: one of `LOWERINGS`. All compute the same map; "winograd", and "gemm"
-        in bfloat16, have a hand-written reverse-mode derivative and so, but for "winograd" of few
-        channels, no forward mode (`jax.jvp` of them raises jax's TypeError).
+        that of the products and of the result.
+      lowering: one of `LOWERINGS`, which compute the same map. "winograd", and "gemm" in bfloat16,
+        have no forward mode: `jax.jvp` raises a TypeError.
 
-    Returns:
-      (..., s H, s W, O).
-
-    Raises:
-      ValueError: for other shapes, an unknown lowering, or "winograd" in bfloat16, whose rounding
-        its transforms amplify.
+    Returns (..., s H, s W, O). Raises ValueError for other shapes, an unknown lowering, and
+    "winograd" in bfloat16, whose rounding its transforms amplify.
     """
     rows, columns, inputs, outputs = kernel.shape
     if rows != columns or (rows, stride) not in KERNEL_STRIDES or x.shape[-1] != inputs:
@@ -135,11 +119,8 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
 
 
 def product(x, w):
-    """x (..., K) times w (K, ...), in w's dtype, with sums in float32.
-
-    In bfloat16 its hand-written reverse-mode derivative has no forward mode (`jax.jvp` raises
-    jax's TypeError).
-    """
+    """x (..., K) times w (K, ...), in w's dtype, with sums in float32. No forward mode in
+    bfloat16."""
     if w.dtype == jnp.bfloat16:
         return _product_bfloat16(x.astype(w.dtype), w)
     return jnp.tensordot(x, w, axes=1)
@@ -187,10 +168,7 @@ def _windows(x, rows, columns):
 
 def _banded(x, kernel):
     """k = 3, s = 1 for few input and output channels: tiles of one row of y, of all channels, are
-    the product of the tiles of the three rows of x around it and a banded matrix.
-
-    Steps of 32 x 32 x 32 x 2 -> 2 take 0.9 ms so, 3.2 ms with `_narrow`.
-    """
+    the product of the tiles of the three rows of x around it and a banded matrix."""
     b, h, w, i = x.shape
     o = kernel.shape[-1]
     n_tiles = -(-w // BANDED_TILE)
@@ -275,10 +253,7 @@ def _of_kernel(matrix, g):
 
 @jax.custom_vjp
 def _winograd(x, kernel):
-    """Correlates x (B, H, W, I), padded by 1 on all sides, with a kernel (r, r, I, O).
-
-    Returns (B, H + 3 - r, W + 3 - r, O).
-    """
+    """Correlates x (B, H, W, I), padded by 1 on all sides, with a kernel (r, r, I, O)."""
     return _winograd_fwd(x, kernel)[0]
 
 
@@ -296,7 +271,7 @@ def _winograd_fwd(x, kernel):
 
 
 def _winograd_bwd(residuals, gy):
-    """The transposed algorithm: every linear map of the forward pass, transposed."""
+    """Every linear map of the forward pass, transposed."""
     v, u, kernel = residuals
     r, _, i, o = kernel.shape
     filtering = FILTERINGS[r]

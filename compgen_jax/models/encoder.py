@@ -47,12 +47,8 @@ class Encoder(Model):
 
 
 class HalvingConv(nn.Module):
-    """Convolution of stride 2 and padding 1, with the parameters of `nn.Conv`.
-
-    (..., H, W, I) -> (..., H', W', features), where H' is H / 2, rounded up for a kernel of side 3
-    and down for one of side 4. It is one matrix product of windows, as XLA:CPU is slow at a
-    convolution's gradients inside a loop (`models.convolution`).
-    """
+    """Convolution of stride 2 and padding 1, with the parameters of `nn.Conv`, as one matrix
+    product of windows (see `models.convolution`)."""
 
     features: int
     taps: int = 3
@@ -76,12 +72,8 @@ class HalvingConv(nn.Module):
 class ConvEncoder(nn.Module):
     """Image -> vector: convolutions (stride 2, padding 1) and a layer of `hidden` units, each with
     a ReLU; then a linear layer.
-
-    For images of side 28, with channels (32, 64, 128), it is the network of the authors'
-    encoder_exps/bump.py (56 outputs: 362,168 parameters) and scalar.py (2 outputs: 355,202).
-    Leading axes of the image are carried through.
-
-    Attributes: outputs, O; channels, of each convolution; colour, whether the image is (H, W, C).
+    With channels (32, 64, 128) it is the network of the authors' encoder_exps/bump.py and
+    scalar.py. Attributes: outputs, O; channels; colour, whether the image is (H, W, C).
     """
 
     outputs: int

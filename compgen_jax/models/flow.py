@@ -2,9 +2,7 @@
 
 Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: at the time
 t the image is x_t = (1 - t) noise + t image, t from 0 to 1. The network says the image from x_t, t
-and the code; sampling follows dx/dt = (image said - x) / (1 - t). Where the code tells the whole
-image, the best answer at every t is that of a decoder of the code alone. So what differs OOD is for
-the noise that training shows.
+and the code; sampling follows dx/dt = (image said - x) / (1 - t).
 """
 
 from dataclasses import dataclass
@@ -48,10 +46,7 @@ class Flow(Model):
 class FlowDecoder(nn.Module):
     """Code -> image, a deterministic sample: each initialisation draws the noise that all of its
     samples start from. In training every example has a time, uniform from 0 to 1, and noise of its
-    own.
-
-    Attributes: grid, N, divisible by 4; settings; lowering, see `models.convolution`.
-    """
+    own."""
 
     grid: int
     settings: Flow
@@ -91,11 +86,7 @@ class FlowDecoder(nn.Module):
 
 class Denoiser(ConvDecoder):
     """Noisy image, time and code -> image: the paper's decoder, which reads the noisy image at each
-    of its three sizes.
-
-    Two convolutions with ReLUs halve the noisy image's side, to C/2 (rounded up) and to C channels.
-    These maps, and the image, stand beside those of the decoder as the input of its next layer.
-    """
+    of its three sizes. Two convolutions halve it, to C/2 (rounded up) and to C channels."""
 
     @nn.compact
     def __call__(self, noisy, time, code):

@@ -1,9 +1,8 @@
 """The paper's decoder of low-rank embeddings and their penalty (section 4.1, Eq 8 to 11; appendix
 C, Eq 44 to 48), for any number of factors.
 
-Every value of a factor is a token. It has an embedding matrix with the size of the image, a sum of
-K rank-1 terms. The embeddings of the factors' tokens are the channels of an image, which a small
-stack of convolutions decodes. The paper has two factors, x and y, with a token for each pixel.
+Every value of a factor is a token with an embedding matrix, a sum of K rank-1 terms. The embeddings
+of the factors' tokens are the channels of an image, which a few convolutions decode.
 
 Shape letters: H and W sides of the image, N its side if it is square, F factors, V tokens of a
 factor (the paper's V is N), K terms of an embedding.
@@ -49,13 +48,9 @@ def unit(vectors):
 
 @jax.custom_vjp
 def orthonormal(vectors):
-    """The K <= N vectors of (..., K, N) made orthonormal, in order, by Gram-Schmidt.
-
-    They are the Q of a QR factorisation whose R has a positive diagonal. Where the vectors are
-    linearly independent it is continuous and, in reverse mode, differentiable. LAPACK's QR is not
-    used: inside a loop, the OpenBLAS threads of its many small problems wait for each other. Value
-    and gradient of four (32, 32, 32) then take 20 to 700 ms on two cores; here, 3 ms.
-    """
+    """The K <= N vectors of (..., K, N) made orthonormal, in order, by Gram-Schmidt: the Q of a QR
+    factorisation whose R has a positive diagonal. LAPACK's is slow inside a loop, as the threads of
+    its many small problems wait for each other."""
     return _orthonormal_fwd(vectors)[0]
 
 
@@ -93,8 +88,8 @@ VECTORS = {"unit": unit, "orthonormal": orthonormal}
 
 
 def embeddings(params, vectors: str) -> tuple[Factor, ...]:
-    """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its variables
-    (as `init` returns them) and its `vectors`."""
+    """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its
+    variables."""
     count = sum(name.startswith("embed_") for name in params["params"])
     return tuple(terms(params["params"][name], vectors) for name in embedding_names(count))
 
@@ -159,11 +154,7 @@ def variance(vectors_VxKxH, weights_VxK=None):
 
 
 def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyConfig):
-    """The weighted penalty of the embeddings of all `factors` (`Factor`); a scalar.
-
-    On the authors' settings (sum over tokens, raw vectors, N = K = 32) the two terms start near
-    17.6 and 1.28.
-    """
+    """The weighted penalty of the embeddings of all `factors` (`Factor`); a scalar."""
     over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean
     axes, total = dict(config.axes), 0
     for index, factor in enumerate(factors):
@@ -272,9 +263,8 @@ class Embedding(nn.Module):
 
 
 def dilated(layer, x, dilation: int):
-    """A layer of stride 1, its taps `dilation` pixels apart: x (..., H, W, I) -> (..., H, W, O),
-    where H and W are multiples of `dilation`. Every dilation-th row and column is an image of its
-    own, so that all lowerings of a layer serve."""
+    """A layer of stride 1, its taps `dilation` pixels apart: every dilation-th row and column of x
+    (..., H, W, I) is an image of its own."""
     if dilation == 1:
         return layer(x)
     *lead, height, width, channels = x.shape
@@ -291,11 +281,9 @@ class LowRankDecoder(nn.Module):
     Recorded are the code, the embeddings (before their PReLU) and the hidden layers (after theirs).
     Leading axes of the code are carried through.
 
-    Initial values are Gaussian with variance 1/K, initial vectors uniform on the unit sphere. With
-    x and y of 32 tokens each, N = 32, two channels and depth 2 this is the authors' network of
-    133,218 parameters. The authors scale vectors to unit length at each use. So they are not
-    orthogonal, and the values are not singular values, as in the paper; with `vectors`
-    'orthonormal' they are.
+    Initial values are Gaussian with variance 1/K, initial vectors uniform on the unit sphere. The
+    authors scale vectors to unit length at each use. So they are not orthogonal, and the values are
+    not singular values, as in the paper; with `vectors` 'orthonormal' they are.
 
     Attributes: shape, (H, W) or (H, W, C) of the image; parts, V of each factor; dilations, of the
     hidden layers; settings; lowering, see `models.convolution`.

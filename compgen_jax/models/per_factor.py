@@ -1,13 +1,8 @@
 """Decoders that combine one network per factor in a known way: a sum, or a sum of products.
 
-Additive: a sum of one image per factor. What it says at any combination of values follows from what
-it says where each value was seen. Lachapelle et al. (2023), "Additive decoders for latent variables
-identification and Cartesian-product extrapolation", NeurIPS.
-
-Multiplicative: a sum of products of one image per factor. A bump is one such product, of a stripe
-in x and one in y; one minus a bump is that and a constant image. Wiedemer et al. (2023),
-"Compositional generalization from first principles", NeurIPS, say when a network must compose whose
-way to combine its parts is known.
+Additive: Lachapelle et al. (2023), "Additive decoders for latent variables identification and
+Cartesian-product extrapolation", NeurIPS. Multiplicative: Wiedemer et al. (2023), "Compositional
+generalization from first principles", NeurIPS. A bump is a product of a stripe in x and one in y.
 """
 
 from dataclasses import dataclass
@@ -50,8 +45,6 @@ class AdditiveDecoder(nn.Module):
 
     Each factor's `MLPDecoder` has its own parameters and output bias. Recorded are the code and the
     hidden layers, with the units of all factors side by side.
-
-    Attributes: shape, of the output; parts, lengths of the code's parts; settings.
     """
 
     shape: tuple

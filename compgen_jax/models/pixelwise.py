@@ -62,16 +62,8 @@ class PixelwiseDecoder(nn.Module):
 
     A pixel's token is a linear map of the code, the same for all pixels if `shared`, plus the fixed
     `position_code`. `depth` dense layers of `width` units follow, each with a PReLU, and a linear
-    layer to one number. The token image is recorded too. Leading axes of the code are carried
-    through.
-
-    Where only the image is used, it is drawn in parts of a few rows. The backward pass then
-    computes all but the matrix products again.
-
-    Attributes:
-      grid: N.  settings.  lowering: see `models.convolution`.
-      at_once: how many units of one layer are held at once (at least a row's of all examples); 0
-        for those of all pixels.
+    layer to one number. The token image is recorded too. Where only the image is used, it is drawn
+    in parts of a few rows, with at most `at_once` units of one layer (0: all pixels).
     """
 
     grid: int

@@ -47,15 +47,9 @@ class PixelTransformer(nn.Module):
     """Code -> image by attention among pixels.
 
     A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
-    `position_code` (of integer coordinates, as in the authors' code, which orders the channels
-    differently). `depth` blocks follow, and a linear layer from each token to one number. With a
-    code of 56 numbers and the default settings there are the authors' 1.19 million parameters at
-    depth 2, and 2.97 million at depth 5. Initial weights are PyTorch's defaults.
-
-    Leading axes of the code are carried through. Recorded are the code, the tokens and the output
+    `position_code` (the authors' code orders its channels differently). `depth` blocks follow, and
+    a linear layer from each token to one number. Recorded are the code, the tokens and the output
     of each block, as images.
-
-    Attributes: grid, N; settings, of which `width` is D, `depth` the number of blocks.
     """
 
     grid: int

@@ -70,14 +70,10 @@ class UpsamplingDecoder(nn.Module):
     """Code -> image: dense layers, a map, and transposed convolutions that double its side.
 
     The last dense layer has as many units as the map has entries. Kernels are 4 x 4, with stride 2.
-    Each layer but the last, which gives the image, ends in the activation. Recorded are the code
-    and what each of these layers ends with. Leading axes of the code are carried through.
-
-    At 64 x 64 pixels the authors' networks of 5 factors have 182,881 (burgess), 380,033 (kim) and
-    2,005,153 (deep) parameters.
+    Each layer but the last, which gives the image, ends in the activation and is recorded.
 
     Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`; settings,
-    of which `activation` counts; lowering, see `models.convolution`.
+    of which `activation` counts.
     """
 
     shape: tuple
