@@ -32,16 +32,12 @@ from compgen_jax.metrics import evaluation, text
 from compgen_jax.statistics import (
     geometric_mean_with_interval,
     mean_with_interval,
+    of_share,
     share_with_interval,
 )
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
-# Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
-# least this many cells to either side of its mean. It is the least number of half cells with which
-# simulated intervals of shares that are 1 in most seeds cover their mean in 93% of samples
-# (docs/findings/criteria.md).
-LEAST_CELLS = 1.5
 TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 NOT_TRAINED = "not trained"  # how a reason begins that says nothing of the paper
@@ -52,7 +48,7 @@ BASE, FRESH = "base", "fresh seeds"  # settings: of the presets, and of seeds no
 class Condition(NamedTuple):
     """`values` lie above a bound, below one, or between both.
 
-    cells: of how many cells the values are shares, or differences of shares (see `LEAST_CELLS`), 0
+    cells: of how many cells the values are shares, or differences of shares (see `of_share`), 0
     for other values.  least: the least such value, 0 for a share and -1 for a difference.  ratio:
     whether mean and interval are those of the logarithm.  counted: whether values say which seeds
     do something.  against: what the whole interval must lie beyond to contradict, by default the
@@ -190,23 +186,17 @@ def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) 
     of a pattern is judged only if all of them are at the setting.
     """
     rows = []
-    for one_claim in claims:
-        for case in one_claim.cases:
-            names = one_claim.named_runs(case)
-            patterns = [name for name in names.values() if "*" in name]
-            unvaried = any(set(fnmatch.filter(every, name)) - runs.keys() for name in patterns)
-            if missing(one_claim, case, runs) or unvaried:
-                continue
-            chosen = {
-                argument: [runs[match] for match in fnmatch.filter(runs, name)]
-                if "*" in name
-                else runs[name]
-                for argument, name in names.items()
-            }
-            row = judge(one_claim, chosen, case, scale, setting)
-            if row is not None:
-                rows.append(row)
-    return rows
+    for claim in claims:
+        for case in claim.cases:
+            chosen = {}
+            for argument, name in claim.named_runs(case).items():
+                matches = fnmatch.filter(runs, name)
+                if not matches or ("*" in name and {*fnmatch.filter(every, name)} - {*matches}):
+                    break
+                chosen[argument] = [runs[match] for match in matches] if "*" in name else runs[name]
+            else:
+                rows.append(judge(claim, chosen, case, scale, setting))
+    return [row for row in rows if row is not None]
 
 
 def judge(
@@ -222,8 +212,6 @@ def judge(
     seeds = list((first[0] if isinstance(first, list) else first).seeds)
     fields = (case.keys() & inspect.signature(claim.function).parameters.keys()) - runs.keys()
     yielded = list(claim.function(**runs, **{name: case[name] for name in fields}))
-    if not any(isinstance(part, Condition) for part in yielded):
-        return None
     conditions, notes, decided, untrained = {}, {}, [], ""
     for part in yielded:
         number = _number(part, len(seeds))
@@ -237,6 +225,8 @@ def judge(
             if part.gate is not None and not (untrained or number["value"] >= part.gate):
                 reached = f"{part.name} {text.number(number['value'])}, {part.gate:g} needed"
                 untrained = number.get("undecided_because", f"{NOT_TRAINED}: {reached}")
+    if not conditions:
+        return None
     order = [CONTRADICTED, INCONCLUSIVE, REPRODUCED]
     verdict, reason = min(decided, key=lambda pair: order.index(pair[0]))
     if untrained and not case.get("as_trained"):
@@ -245,7 +235,7 @@ def judge(
     network = "text" if scale == "paper" and setting == BASE else "ours"
     if scale == "paper" and setting == case.get("figure_setting", claim.figure_setting):
         network = "figure"
-    parts = [part for part in yielded if isinstance(part, Condition)]
+    criterion = [f"{name} {number['must be']}" for name, number in conditions.items()]
     return {
         "claim": claim.name,
         "case": label(case),
@@ -258,7 +248,7 @@ def judge(
         "runs": list(claim.named_runs(case).values()),
         "verdict": verdict,
         "reason": reason,
-        "criterion": "; ".join(f"{part.name} {part.bounds}" for part in parts),
+        "criterion": "; ".join(criterion),
         "conditions": conditions,
         "notes": notes,
     }
@@ -290,14 +280,6 @@ def _number(part: Condition | Note, count: int) -> dict:
     return number | {"per_seed": by_seed.tolist()}
 
 
-def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
-    """{'value', 'ci95'} of a share of so many cells; see `LEAST_CELLS`. No end of the interval is
-    below `least` or above 1."""
-    value, (low, high), half = number["value"], number["ci95"], LEAST_CELLS / max(cells, 1)
-    ends = max(min(low, value - half), least), min(max(high, value + half), 1.0)
-    return number | {"ci95": [float(end) for end in ends]}
-
-
 def _decide(condition: Condition, number: dict) -> tuple[str, str]:
     """(verdict, reason) of one condition, given its number with interval."""
     if number.get("undecided_because"):
@@ -313,40 +295,6 @@ def _decide(condition: Condition, number: dict) -> tuple[str, str]:
     if np.isnan([low, high]).any():
         return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
     return INCONCLUSIVE, CROSSES
-
-
-# --- rows of claims.json -----------------------------------------------------------------------
-
-
-def key_of(row: dict) -> tuple:
-    return row["claim"], row["case"], row["scale"], row["setting"]
-
-
-def merged(before: Iterable[dict], rows: list[dict]) -> list[dict]:
-    """The rows, and those of other settings from before whose base is among them with the same
-    bounds."""
-    bounds = lambda row: [condition["must be"] for condition in row["conditions"].values()]
-    base = {key_of(row)[:3]: bounds(row) for row in rows if row["setting"] == BASE}
-    keys = {key_of(row) for row in rows}
-    return rows + [
-        row
-        for row in before
-        if row["setting"] != BASE
-        and key_of(row) not in keys
-        and base.get(key_of(row)[:3]) == bounds(row)
-    ]
-
-
-def at_settings(row: dict, rows: Iterable[dict]) -> dict[str, list[str]]:
-    """The other settings of a base's claim and case at its scale, by what came out: 'agree',
-    'differ' or 'untrained'. `FRESH` is among them."""
-    settings = {"agree": [], "differ": [], "untrained": []}
-    for other in rows:
-        if key_of(other)[:3] == key_of(row)[:3] and other["setting"] != BASE:
-            same = "agree" if other["verdict"] == row["verdict"] else "differ"
-            trained = not other["reason"].startswith(NOT_TRAINED)
-            settings[same if trained else "untrained"].append(other["setting"])
-    return settings
 
 
 class Matrix(NamedTuple):

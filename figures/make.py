@@ -35,7 +35,7 @@ from compgen_jax.settings import demand
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import contracts
 
-from . import committed, pages, plotting
+from . import claim_rows, committed, pages, plotting
 from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
@@ -291,7 +291,7 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
             wanted = list(changed) if setting == claims.FRESH else names
             at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
         before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
-        rows = claims.merged(before, rows + at_settings)
+        rows = claim_rows.merged(before, rows + at_settings)
     directory.write_json(path, rows)
     return rows
 

@@ -25,7 +25,7 @@ from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.training import loop
 
-from . import committed, fields, panels, quoted
+from . import claim_rows, committed, fields, panels, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
 from .tables import table
@@ -168,7 +168,7 @@ def _cell(row: dict, rows: list[dict]) -> str:
     """The first number with its sign, the verdict where that is another, the reason, and the
     verdicts at other settings among the rows."""
     name, first = next(iter(row["conditions"].items()))
-    settings = claims.at_settings(row, rows)
+    settings = claim_rows.at_settings(row, rows)
     fresh = [verdict for verdict in ("agree", "differ") if claims.FRESH in settings[verdict]]
     agree, differ, untrained = (
         [setting for setting in names if setting != claims.FRESH] for names in settings.values()
@@ -287,7 +287,7 @@ def by_chance(rows: list[dict]) -> str:
     settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
     if settings:
         line += f" Rows have {settings} verdicts at other settings beside them."
-    replicated = quoted.replications(rows)
+    replicated = claim_rows.replications(rows)
     if replicated:
         line += (
             f" {replicated.count(True)} of {len(replicated)} verdicts were replicated at fresh "

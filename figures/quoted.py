@@ -22,7 +22,7 @@ from compgen_jax.claims import (
     TRAINED,
 )
 
-from . import committed
+from . import claim_rows, committed
 
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
 of_runs = functools.cache(committed.runs)
@@ -78,7 +78,7 @@ def printed(name: str, rows: dict[tuple, dict]) -> str:
     """A number as a page prints it, by 'NAME; HOW'; 'confirmed' is how many verdicts came out again
     at fresh seeds."""
     if name == "confirmed":
-        answers = replications(list(rows.values()))
+        answers = claim_rows.replications(list(rows.values()))
         return f"{answers.count(True)} of {len(answers)}"
     name, how = name.rsplit("; ", 1)
     return formatted(number(name, rows), how)
@@ -102,18 +102,6 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
 
 def read() -> dict[str, dict]:
     return tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
-
-
-def replications(rows: list[dict]) -> list[bool]:
-    """Whether fresh seeds gave the verdict of the base, for every decided one that they judged."""
-    key = lambda row: (row["claim"], row["case"], row["scale"])
-    base = {key(row): row["verdict"] for row in rows if row["setting"] == BASE}
-    pairs = (
-        (base.get(key(row), INCONCLUSIVE), row["verdict"])
-        for row in rows
-        if row["setting"] == FRESH
-    )
-    return [before == after for before, after in pairs if before != INCONCLUSIVE]
 
 
 def symbol(row: dict) -> str:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import claims, cli
+from compgen_jax import cli
 from compgen_jax.claims import BASE
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
 
-from . import committed, make, pages
+from . import claim_rows, committed, make, pages
 
 WORKDIR = cli.define_workdir()
 ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
@@ -31,14 +31,14 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
     changed since. Rows of claims that no paper makes go.
     """
     names = [claim.name for paper in committed.PAPERS for claim in paper.claims]
-    criteria = {claims.key_of(row): row["criterion"] for row in added}
-    kept = [
-        row for row in before
-        if criteria.get(claims.key_of(row), row["criterion"]) == row["criterion"]
-    ]  # fmt: skip
-    rows = {claims.key_of(row): row for row in (*added, *kept) if row["claim"] in names}.values()
-    base = [row for row in rows if row["setting"] == BASE]
-    return sorted(claims.merged(rows, base), key=lambda row: names.index(row["claim"]))  # stable
+    key_of = claim_rows.key_of
+    criteria = {key_of(row): row["criterion"] for row in added}
+    older = [
+        row for row in before if criteria.get(key_of(row), row["criterion"]) == row["criterion"]
+    ]
+    rows = {key_of(row): row for row in (*added, *older) if row["claim"] in names}.values()
+    merged = claim_rows.merged(rows, [row for row in rows if row["setting"] == BASE])
+    return sorted(merged, key=lambda row: names.index(row["claim"]))  # stable
 
 
 def take(workdir: Path, add: bool) -> Path:

@@ -12,13 +12,12 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import cli
-from compgen_jax.claims import LEAST_CELLS, of_share
 from compgen_jax.config import ABSENT, differences
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
-from compgen_jax.statistics import mean_with_interval, seeds_to_settle
+from compgen_jax.statistics import LEAST_CELLS, mean_with_interval, of_share, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
 A = flags.DEFINE_string("a", None, "The directory of a finished run.")

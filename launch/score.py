@@ -17,7 +17,7 @@ from compgen_jax import claims, cli, settings
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.statistics import mean_with_interval, of_share
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts
 
@@ -60,7 +60,7 @@ def main():
         region, _, score = name.partition(".")
         mean[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
         if score in shares:  # as claims have them
-            mean[name] = claims.of_share(mean[name], tasks.regions(task)[region].sum())
+            mean[name] = of_share(mean[name], tasks.regions(task)[region].sum())
     report = {
         "task": config.name,
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},

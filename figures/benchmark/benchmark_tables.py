@@ -9,8 +9,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from compgen_jax.claims import LEAST_CELLS, TRAINED
+from compgen_jax.claims import TRAINED
 from compgen_jax.config import Config
+from compgen_jax.statistics import LEAST_CELLS
 from compgen_jax.studies.benchmark.benchmark_presets import HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from compgen_jax.claims import of_share
 from compgen_jax.metrics import text
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.statistics import mean_with_interval, of_share
 from compgen_jax.studies.real_factors import real_factors_claims as claims
 from compgen_jax.studies.real_factors import real_factors_presets as runs
 

@@ -14,7 +14,12 @@ SUMMARIES = committed.RESULTS / "quick" / "runs"
 
 
 def row(claim, case, value=1.0, verdict="reproduced", setting="base", criterion="own above 0"):
-    number = {"value": value, "ci95": [0.9, 1.1], "must be": "above 0", "holds": True}
+    number = {
+        "value": value,
+        "ci95": [0.9, 1.1],
+        "must be": criterion.removeprefix("own "),
+        "holds": True,
+    }
     return {"claim": claim, "case": case, "scale": "quick", "setting": setting, "figure": "",
             "statement": f"{claim} holds", "seeds": [0, 1], "runs": [], "verdict": verdict,
             "reason": "", "criterion": criterion, "conditions": {"own": number},

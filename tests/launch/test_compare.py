@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import changed, to_dict
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
-from compgen_jax.statistics import seeds_to_settle
+from compgen_jax.statistics import LEAST_CELLS, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 from launch import compare
 from tests.command import call, refused
