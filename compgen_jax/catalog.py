@@ -12,13 +12,13 @@ from compgen_jax.papers.scale import scale_presets as scale_runs
 from compgen_jax.studies.benchmark import benchmark_presets as league_runs
 from compgen_jax.studies.real_factors import real_factors_claims
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors_runs
+from compgen_jax.studies.why_not import why_not_claims, why_not_presets
 
 
-def _paper(title: str, letters: str, runs, claims, **more) -> Paper:
+def _paper(title: str, runs, claims, **more) -> Paper:
     """The paper of some modules."""
     return Paper(
         title,
-        letters,
         runs.runs,
         claims.CLAIMS,
         note=claims.NOTE,
@@ -28,14 +28,14 @@ def _paper(title: str, letters: str, runs, claims, **more) -> Paper:
     )
 
 
-FORCED_RENDERING = _paper("Forced rendering", "CK", forced_rendering_runs, forced_rendering_claims)
-SCALE = _paper("Scale", "S", scale_runs, scale_claims, more=scale_picks.more)
+FORCED_RENDERING = _paper("Forced rendering", forced_rendering_runs, forced_rendering_claims)
+WHY_NOT = _paper("Why not", why_not_presets, why_not_claims)
+SCALE = _paper("Scale", scale_runs, scale_claims, more=scale_picks.more)
 LEAGUE = Paper(
     "League",
-    "L",
     league_runs.runs,
     claims=(),
     with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
 )
-REAL_FACTORS = _paper("Real factors", "F", real_factors_runs, real_factors_claims)
-PAPERS = FORCED_RENDERING, SCALE, LEAGUE, REAL_FACTORS
+REAL_FACTORS = _paper("Real factors", real_factors_runs, real_factors_claims)
+PAPERS = FORCED_RENDERING, WHY_NOT, SCALE, LEAGUE, REAL_FACTORS

@@ -23,7 +23,7 @@ counts; a constant; or {'value', 'ci95'}, a statistic that is no mean over seeds
 import fnmatch
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +140,7 @@ class Claim:
     `as_trained` are judged as the paper trained them, whatever they learnt.  runs: argument -> name
     of a run. One with a '*' stands for the list of all runs that match.  figure_setting: the
     setting at which, at the papers' size, the networks are those of the paper's figure; a case may
-    have its own.
+    have its own.  sentence: by default the docstring of the function.
     """
 
     name: str
@@ -149,10 +149,17 @@ class Claim:
     cases: tuple[dict, ...] = ({},)
     runs: dict[str, str] | None = None
     figure_setting: str = ""
+    sentence: str = ""
 
     def statement(self, case: dict) -> str:
-        sentence = " ".join(inspect.getdoc(self.function).split()).removesuffix(".")
-        return sentence.format(**case)
+        sentence = self.sentence or inspect.getdoc(self.function)
+        return " ".join(sentence.split()).removesuffix(".").format(**case)
+
+    def variant(self, name: str, sentence: str, runs=None, cases=None, figure=None, **fields):
+        """A claim by the same function on other runs or cases, or with more fields of each case."""
+        cases = tuple(case | fields for case in cases or self.cases)
+        changes = {"runs": runs or self.runs, "figure": figure or self.figure}
+        return replace(self, name=name, sentence=sentence, cases=cases, **changes)
 
     def named_runs(self, case: dict) -> dict[str, str]:
         return {argument: name.format(**case) for argument, name in (self.runs or {}).items()}

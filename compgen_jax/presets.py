@@ -8,9 +8,11 @@ from compgen_jax.papers.scale import scale_presets as scale
 from compgen_jax.papers.variations import SCALES, public
 from compgen_jax.studies.benchmark import benchmark_presets as league
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors
+from compgen_jax.studies.why_not import why_not_presets
 
 PAPERS = {
     "Forced rendering": public(forced_rendering.RUNS, forced_rendering.PRESETS),
+    "Why not": public(why_not_presets.RUNS),
     "Scale": public(scale.PRESETS),
     "Real factors": public(real_factors.PRESETS),
 }

@@ -185,10 +185,9 @@ def make_plan() -> Plan:
 def _of_module(module) -> Paper:
     """The claims (`CLAIMS`), runs (`runs(scale)`) and settings (`SETTINGS`) of a user's file."""
     rows = tuple(getattr(module, "CLAIMS", ()))
-    letters = "".join({claim.name[0] for claim in rows})
     runs = getattr(module, "runs", lambda scale: {})
     groups = tuple(getattr(module, "SETTINGS", ()))
-    return Paper(Path(module.__file__).stem, letters, runs, rows, settings=groups)
+    return Paper(Path(module.__file__).stem, runs, rows, settings=groups)
 
 
 def _chosen(scale: str, claims_by_name) -> list[Figure]:

@@ -112,7 +112,8 @@ def counts(rows: dict[str, list[dict]]) -> list[str]:
 
 def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
     """The rows of a paper's claims at their base settings."""
-    return [row for row in rows if row["claim"][0] in paper.letters and row["setting"] == BASE]
+    names = {claim.name for claim in paper.claims}
+    return [row for row in rows if row["claim"] in names and row["setting"] == BASE]
 
 
 def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:

@@ -20,6 +20,7 @@ __all__ = ["FIGURES", "PAPERS", "SCALES", "TABLES"]
 # {title of the paper: finished runs by name -> lines on what they score}
 TABLES = {
     "Forced rendering": forced_rendering_tables.table,
+    "Why not": forced_rendering_tables.table,
     "Scale": scale_tables.table,
     "League": league_tables.table,
     "Real factors": real_factors_tables.table,

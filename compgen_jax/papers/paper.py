@@ -14,17 +14,15 @@ from compgen_jax.papers.variations import Group
 
 
 class Paper(NamedTuple):
-    """title: of the paper's parts of a page.  letters: with which its claims' names begin.
-    runs: scale -> configs by name, sweeps among them (`config.is_sweep`), in training order.
-    claims: its rows, in the order of the page.  note: what a reader of
-    its verdicts should know.  folder: with `claims.md`, objections and changed criteria.  settings:
-    what the paper leaves open around its base networks (`papers.variations`).  more:
-    finished runs by name -> further runs by name that are made of them, or written down.
+    """title: of the paper's parts of a page.  runs: scale -> configs by name, sweeps among them
+    (`config.is_sweep`), in training order.  claims: its rows, in the order of the page.  note: what
+    a reader of its verdicts should know.  folder: with `claims.md`, objections and changed
+    criteria.  settings: what the paper leaves open around its base networks (`papers.variations`).
+    more: finished runs by name -> further runs by name that are made of them, or written down.
     with_models: names of a user's own models -> the paper with runs of them too; None of a paper
     that has no use for them."""
 
     title: str
-    letters: str
     runs: Callable[[str], dict[str, Config]]
     claims: tuple[Claim, ...]
     note: str = ""

@@ -38,13 +38,13 @@ def draw_thresholds(runs):
     for region, where in MAIN:
         there = claim.schemes(rows, region) if region in regions else []
         readings = Reading(region, where, claim.ENOUGH, claim.RIGHT), Reading(region, where, target)
-        of_place = {one: {scheme: claim.thresholds(rows, one, scheme, {}) for scheme in there}
+        of_place = {one: {scheme: claim.thresholds(rows, one, scheme) for scheme in there}
                     for one in readings}  # fmt: skip
         curves = [curve for of_reading in of_place.values() for curve in of_reading.values()]
         if any(np.isfinite(scaling.exponent(curve)["value"]) for curve in curves):
             known |= of_place
         elif there:
-            without.append(claim.scored_place(Reading(region, where, target)))
+            without.append(Reading(region, where, target).points)
     picture = plotting.new_figure(plotting.WIDTH, 0.6 + 2.3 * (len(known) // 2 or 1))
     axes = picture.subplots(len(known) // 2 or 1, 2, sharey=True, squeeze=False).ravel()
     for axis in axes[len(known) :]:
@@ -64,7 +64,7 @@ def draw_thresholds(runs):
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
         plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
-        title = f"For {WORDS[reading.score]} at {reading.target:g} of {claim.scored_place(reading)}"
+        title = f"For {WORDS[reading.score]} at {reading.target:g} of {reading.points}"
         plotting.panel(axis, letter, title, wrap=60, up=6 + 11 * len(curves))
     for axis in axes[::2]:
         axis.set_ylabel("images needed")

@@ -18,6 +18,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.studies.real_factors import known as sprites_known
 from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
+from compgen_jax.studies.why_not import why_not_presets
 from compgen_jax.sweeps.sweep import FinishedSweep
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
@@ -49,7 +50,7 @@ def train(config, path) -> Run:
 @functools.cache
 def trained(name: str, root):
     """A tiny network of a run's kind."""
-    config = papers.runs("quick")[name]
+    config = (papers.runs("quick") | why_not_presets.runs("quick"))[name]
     region = getattr(getattr(config.task, "support", None), "region", None)
     for path, value in (TINY | HOLES.get(region, {})).items():
         with contextlib.suppress(ConfigError):  # of a kind that has no such field

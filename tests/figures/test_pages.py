@@ -39,7 +39,7 @@ def row(case="bump", verdict="reproduced", scale="quick", setting="base", reason
 @pytest.fixture
 def paper(tmp_path):
     (tmp_path / "claims.md").write_text("# Head\n\n## C10\n\nToo few.\n\nChanged: twice.\n")
-    return Paper("Bumps", "C", lambda scale: {}, (are_enough, is_run), folder=tmp_path)
+    return Paper("Bumps", lambda scale: {}, (are_enough, is_run), folder=tmp_path)
 
 
 def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):

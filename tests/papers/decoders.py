@@ -71,6 +71,11 @@ def run(cells=None, numbers=None, outputs=None, **others):
     )
 
 
+def named(claims, name: str):
+    """The claim of that name."""
+    return next(claim for claim in claims if claim.name == name)
+
+
 def judged(claim, case=None, **runs):
     """The row of a claim, at its first case unless another is given."""
     return judge(claim, runs, claim.cases[0] if case is None else case)

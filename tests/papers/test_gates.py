@@ -12,10 +12,15 @@ from compgen_jax.papers.forced_rendering import (
     remedies,
 )
 from compgen_jax.runs import results
+from compgen_jax.studies.why_not import why_not_claims
 from compgen_jax.tasks import bump
 from tests.papers.decoders import CELLS, SETTINGS, blank, cell_results, decoder, draw, judged, run
 
-CLAIMS = *figure1_claims.CLAIMS, *mechanism_claims.CLAIMS, *remedies.CLAIMS, *control_claims.CLAIMS
+CLAIMS = [
+    claim
+    for module in (figure1_claims, mechanism_claims, remedies, control_claims, why_not_claims)
+    for claim in module.CLAIMS
+]
 R2 = "inner_r2", "inner_shuffled_r2"
 METRICS = (
     *(f"superposition.{how}.{name}" for how in ("sums", "mean_code") for name in R2),

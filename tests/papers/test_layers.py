@@ -7,7 +7,7 @@ import pytest
 
 from compgen_jax.papers.forced_rendering import layer_claims
 from compgen_jax.runs.run import Run
-from tests.papers.decoders import blank, decoder, draw, judged, run
+from tests.papers.decoders import blank, decoder, draw, judged, named, run
 
 R, C, U = "reproduced", "contradicted", "inconclusive"
 
@@ -65,7 +65,7 @@ def test_shallow_and_deep_are_compared_by_their_least_value():
         for claim, value in (
             (layer_claims.falls_more_in_shallow_networks, 0.2 - 0.6),
             # depths 1, 2 and 3: the ends alone have a part in the slope
-            (layer_claims.falls_less_with_every_depth, (0.6 - 0.2) / 2),
+            (named(layer_claims.CLAIMS, "C6.depths"), (0.6 - 0.2) / 2),
         ):
             row = judged(claim, net=net, others=others)
             assert row["verdict"] == R and values_of(row)[0] == pytest.approx(value, abs=0.02)
@@ -124,8 +124,8 @@ def test_units_turn_by_more_than_untrained_and_with_more_bumps():
             [-0.6, 0.5, 0.25],
             R,
         ),
-        (layer_claims.units_turn_more_than_untrained, {}, [-0.6 + 0.4, 0.5 - 0.2], R),
-        (layer_claims.units_turn_more_than_with_bumps_alone, {"alone": net}, [0, 0], C),
+        (named(layer_claims.CLAIMS, "C13.untrained"), {}, [-0.6 + 0.4, 0.5 - 0.2], R),
+        (named(layer_claims.CLAIMS, "C13.bumps_alone"), {"alone": net}, [0, 0], C),
     ):
         row = judged(claim, net=net, **others)
         assert values_of(row) == pytest.approx(expected, abs=0.01) and row["verdict"] == verdict

@@ -5,7 +5,7 @@ import pytest
 
 from compgen_jax.metrics import reference_images
 from compgen_jax.papers.forced_rendering import mechanism_claims
-from tests.papers.decoders import JITTER, blank, decoder, judged, run
+from tests.papers.decoders import JITTER, blank, decoder, judged, named, run
 
 
 def test_superposition_in_the_construction_of_the_code():
@@ -22,8 +22,9 @@ def test_superposition_in_the_construction_of_the_code():
         reference_images.reference_numbers(rule, net.cells)["output.superposition.sums.inner_r2"]
         for rule in (reference_images.superposer, reference_images.true_image)
     )
-    for case in mechanism_claims.superposes.cases:
-        row = judged(mechanism_claims.superposes_as_an_ideal_superposer, case, net=net)
+    claim = named(mechanism_claims.CLAIMS, "C4.ideal")
+    for case in claim.cases:
+        row = judged(claim, case, net=net)
         beyond = 0.7 if case["case"] == "bump" else 0.3
         values = [one["value"] for one in row["conditions"].values()]
         assert values == pytest.approx([beyond, 0.4 / superposer, 0.4 - bump])

@@ -1,4 +1,4 @@
-"""The claims of the paper (C) and controls of our own (K), in the order of their names."""
+"""The claims of the paper (C) and their controls (K), in the order of their names."""
 
 from compgen_jax.papers.forced_rendering import (
     control_claims,
@@ -11,25 +11,19 @@ from compgen_jax.papers.forced_rendering import (
     scaling_claims,
 )
 
-CLAIMS = tuple(
-    sorted(
-        (
-            *figure1_claims.CLAIMS,
-            *mechanism_claims.CLAIMS,
-            *lowrank_claims.CLAIMS,
-            *remedies.CLAIMS,
-            *layer_claims.CLAIMS,
-            *scaling_claims.CLAIMS,
-            *rotation_claims.CLAIMS,
-            *control_claims.CLAIMS,
-        ),
-        key=lambda claim: (claim.name[0], int(claim.name.partition(".")[0][1:])),
-    )
+CLAIMS = (
+    *figure1_claims.CLAIMS,
+    *mechanism_claims.CLAIMS,
+    *layer_claims.CLAIMS,
+    *lowrank_claims.CLAIMS,
+    *remedies.CLAIMS,
+    *scaling_claims.CLAIMS,
+    *rotation_claims.CLAIMS,
+    *control_claims.CLAIMS,
 )
 NOTE = (
     "C are the paper's claims, K controls of our own. What a seed draws, and what its layers do "
     "(C4 to C7, C12, C13), is judged by its median over five evaluations in the last tenth of "
-    "training. "
-    "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
-    "withdrawn."
+    "training. docs/findings/criteria.md has the maps on which criteria were tried, and those that "
+    "were withdrawn."
 )

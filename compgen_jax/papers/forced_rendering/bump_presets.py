@@ -17,8 +17,6 @@ from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.pixelwise import Pixelwise
-from compgen_jax.papers.forced_rendering.lowrank_claims import ABLATIONS
-from compgen_jax.papers.forced_rendering.remedies import DEPTHS
 from compgen_jax.papers.variations import (
     SCALES,
     Group,
@@ -50,20 +48,6 @@ def at_random(config: Config) -> dict:
     task = config.task.make()
     share = float(np.mean(task.held_out(tasks.cells(task.factors))))
     return {"task.support.region": "random", "task.support.share": share}
-
-
-def at_depths(name: str, preset: Preset, depths, quick=(), stem: str = "") -> dict[str, Preset]:
-    """The network at other depths, of which quick ones exist, too. The paper's configs are named
-    after `stem`, or as the runs."""
-    return {
-        f"{name}_depth{depth}": Preset(
-            preset,
-            {"model.depth": depth},
-            paper={"name": f"{stem or name}_depth{depth}"},
-            scales=SCALES if depth in quick else ("paper",),
-        )
-        for depth in depths
-    }
 
 
 # --- fields of quick networks ------------------------------------------------------------------
@@ -103,16 +87,10 @@ AUTHORS = {
     "model.width": 128,
     "training.seeds": SEEDS[:4],
 }
+SMALL_HOLE = {"task.support.low": 10, "task.support.high": 18}
 BUMP_AUTHORS = changed(
     BUMP_CNN,
-    AUTHORS
-    | epochs(250, 10)
-    | {
-        "model.width": 256,
-        "task.support.low": 10,
-        "task.support.high": 18,
-        "training.weight_decay": 1e-3,
-    },
+    AUTHORS | epochs(250, 10) | SMALL_HOLE | {"model.width": 256, "training.weight_decay": 1e-3},
 )
 # The regularised low-rank decoder of section 4.1, as the authors' notebook has it (Figures 3 and
 # 6). With `penalty.entropy` and `penalty.variance` at 0 it is their unregularised one.
@@ -271,84 +249,95 @@ PRESETS["stripes_bumps"] = Preset(
 # What Figures 1 and 2 need first, then remedies, controls and other tasks, and last what takes
 # longest and the sweeps.
 
+RUNS = {}
+
+
+def at_depths(name: str, quick=(), paper=(), stem: str = ""):
+    """Adds a run at other depths. The paper's configs are named after `stem`, or as the runs."""
+    depths = {"quick": quick, "paper": paper}
+    for depth in sorted({*quick, *paper}):
+        RUNS[f"{name}_depth{depth}"] = Preset(
+            RUNS[name],
+            {"model.depth": depth},
+            paper={"name": f"{stem or name}_depth{depth}"},
+            scales=tuple(scale for scale in SCALES if depth in depths[scale]),
+        )
+
+
 # Networks that see bumps alone: every code's CNN, and other depths and MLPs for two codes. Quick
 # ones take 40 epochs, or 130 of the ramp, which is learnt more slowly, until ID cells are drawn
 # right. So do the paper's of the ramp and the MLPs, for which its epochs are too few. The ramp's
 # MLP also needs more than the paper's 128 units, with which ID exact accuracy ends at .74.
-RUNS = {
-    "bump_cnn": Preset(BUMP_CNN, quick=BUMPS | epochs(40), takes=("50 s", "20 min")),
-    "ramp_cnn": Preset(
-        RAMP_CNN,
-        quick=BUMPS | epochs(130),
-        paper={"name": "ramp_cnn_trained"} | epochs(130, 10),
-        takes=("2 min", "about an hour"),
-    ),
-}
+RUNS["bump_cnn"] = Preset(BUMP_CNN, quick=BUMPS | epochs(40), takes=("50 s", "20 min"))
+RUNS["ramp_cnn"] = Preset(
+    RAMP_CNN,
+    quick=BUMPS | epochs(130),
+    paper={"name": "ramp_cnn_trained"} | epochs(130, 10),
+    takes=("2 min", "about an hour"),
+)
 for code, takes in {"onehot": ("45 s", "about 20 min"), "positional": ("45 s", "25 min")}.items():
     RUNS[f"{code}_cnn"] = RUNS["bump_cnn"]._replace(values={"task.code.name": code}, takes=takes)
 # the quick ramp of depth 6 takes as long as three others
-RUNS |= at_depths("bump_cnn", RUNS["bump_cnn"], (2, 3, 5, 6), quick=(2, 6))
-RUNS |= at_depths("ramp_cnn", RUNS["ramp_cnn"], (2, 3, 5, 6), quick=(2,), stem="ramp_cnn_trained")
+at_depths("bump_cnn", quick=(2, 6), paper=(2, 3, 5, 6))
+at_depths("ramp_cnn", quick=(2,), paper=(2, 3, 5, 6), stem="ramp_cnn_trained")
 # the shallow ramp is learnt more slowly
 RUNS["ramp_cnn_depth2"] = RUNS["ramp_cnn_depth2"]._replace(quick={"training.epochs": 250})
-RUNS |= {
-    "bump_mlp": Preset(
-        BUMP_MLP,
-        quick=HOLE | epochs(200),
-        paper={"name": "bump_mlp_trained"} | epochs(400, 10),
-        takes=("22 s", "about 4 min"),
-    ),
-    "ramp_mlp": Preset(
-        RAMP_MLP,
-        quick=HOLE | epochs(500),
-        paper={"name": "ramp_mlp_trained", "model.width": 256} | epochs(1500, 10),
-        takes=("25 s", "about 17 min"),
-    ),
-}
-RUNS |= at_depths("bump_mlp", RUNS["bump_mlp"], (4, 5, 6, 7), quick=(7,), stem="bump_mlp_trained")
-RUNS |= at_depths("ramp_mlp", RUNS["ramp_mlp"], (4, 5, 6, 7), quick=(7,), stem="ramp_mlp_trained")
+RUNS["bump_mlp"] = Preset(
+    BUMP_MLP,
+    quick=HOLE | epochs(200),
+    paper={"name": "bump_mlp_trained"} | epochs(400, 10),
+    takes=("22 s", "about 4 min"),
+)
+RUNS["ramp_mlp"] = Preset(
+    RAMP_MLP,
+    quick=HOLE | epochs(500),
+    paper={"name": "ramp_mlp_trained", "model.width": 256} | epochs(1500, 10),
+    takes=("25 s", "about 17 min"),
+)
 # as the authors trained those of their figures
 UNTRAINED = "not trained in the paper's 20 epochs"
-for name, base, takes, result in (
-    ("bump_mlp", BUMP_MLP, "7 s", UNTRAINED),
-    ("ramp_mlp", RAMP_MLP, "6 s", f"exact accuracy ID .04, OOD 0: {UNTRAINED}"),
+for code, base, takes, result in (
+    ("bump", BUMP_MLP, "7 s", UNTRAINED),
+    ("ramp", RAMP_MLP, "6 s", f"exact accuracy ID .04, OOD 0: {UNTRAINED}"),
 ):
-    preset = Preset(base, {"name": name}, takes=(takes,), result={"paper": result}, **PAPER)
-    RUNS |= {f"{name}_20_epochs": preset}
-    RUNS |= at_depths(f"{name}_20_epochs", preset, (4, 5, 6, 7), stem=name)
+    name, result = f"{code}_mlp", {"paper": result}
+    RUNS[f"{name}_20_epochs"] = Preset(base, {"name": name}, takes=(takes,), result=result, **PAPER)
+    at_depths(name, quick=(7,), paper=(4, 5, 6, 7), stem=f"{name}_trained")
+    at_depths(f"{name}_20_epochs", paper=(4, 5, 6, 7), stem=name)
 
 # Stripes with so many bumps beside them, and how else they can be shown: in the other polarity,
 # with another code of a missing factor.
 UPRIGHT = {"task.image.polarity": "upright"}
 OFF_GRID, OFF_CANVAS = ({"task.code.missing": name} for name in ("off_grid", "off_canvas"))
-for bumps, where in ((0, {}), (10, {}), (30, QUICK), (50, PAPER), (100, PAPER)):
+for bumps, scales in ((0, {}), (10, {}), (30, QUICK), (50, PAPER), (100, PAPER)):
     fields = {"task.support.samples": bumps}
-    RUNS[f"stripes_{bumps}_bumps"] = Preset(PRESETS["stripes"], fields, **where)
+    RUNS[f"stripes_{bumps}_bumps"] = Preset(PRESETS["stripes"], fields, **scales)
 for name in ("stripes_0_bumps", "stripes_50_bumps"):
-    RUNS |= {
-        f"{name}_upright": Preset(RUNS[name], UPRIGHT, **PAPER),
-        f"{name}_off_grid": Preset(RUNS[name], OFF_GRID, **PAPER),
-        f"{name}_upright_off_grid": Preset(RUNS[name], UPRIGHT | OFF_GRID, **PAPER),
-        f"{name}_off_canvas": Preset(RUNS[name], OFF_CANVAS, **PAPER),
-    }
+    for words, fields in (
+        ("upright", UPRIGHT),
+        ("off_grid", OFF_GRID),
+        ("upright_off_grid", UPRIGHT | OFF_GRID),
+        ("off_canvas", OFF_CANVAS),
+    ):
+        RUNS[f"{name}_{words}"] = Preset(RUNS[name], fields, **PAPER)
 # These render all held-out cells or none, so that more seeds are counted.
 for name, scale, count in (("stripes_30_bumps", "quick", 12), ("stripes_50_bumps", "paper", 8)):
     RUNS[name] = RUNS[name]._replace(**{scale: {"training.seeds": tuple(range(count))}})
 # stripes alone by depth, and shown to a decoder that cannot but add
-ALONE_BY_DEPTH = at_depths("stripes_0_bumps", RUNS["stripes_0_bumps"], DEPTHS, quick=DEPTHS)
-RUNS |= {name: preset._replace(**QUICK) for name, preset in ALONE_BY_DEPTH.items()}
+at_depths("stripes_0_bumps", quick=(2, 3, 5, 6))
 ADDITIVE = {"model.name": "additive", "model.depth": 2, "model.width": 128}
 RUNS["stripes_0_bumps_additive"] = Preset(RUNS["stripes_0_bumps"], quick=ADDITIVE, **QUICK)
-for name, kept in ABLATIONS.items():
-    terms = zip(("entropy", "variance"), kept, strict=True)
-    off = {f"model.penalty.{term}": 0.0 for term, is_kept in terms if not is_kept}
-    RUNS[f"lowrank_{name}"] = Preset(PRESETS["lowrank"], off)
-
-PIXELWISE_QUICK = SMALL | epochs(600) | {"task.support.low": 8, "model.width": 32}
-DONUT = {
-    "quick": EDGES | {"task.support.region": "donut"},
-    "paper": {"task.support.region": "donut", "task.support.low": 6, "task.support.high": 22},
+NO_ENTROPY, NO_VARIANCE = {"model.penalty.entropy": 0.0}, {"model.penalty.variance": 0.0}
+ABLATIONS = {  # by the penalties that are left
+    "none": NO_ENTROPY | NO_VARIANCE,
+    "entropy": NO_VARIANCE,
+    "variance": NO_ENTROPY,
+    "both": {},
 }
+RUNS |= {f"lowrank_{name}": Preset(PRESETS["lowrank"], off) for name, off in ABLATIONS.items()}
+
+DONUT = {"task.support.region": "donut"}
+CORNER = {"task.support.region": "corner"}
 RUNS |= {
     "wide_bumps": Preset(  # light the hole's centre from its edge, and are learnt more slowly
         RUNS["bump_cnn"],
@@ -357,16 +346,14 @@ RUNS |= {
     ),
     "random_cells": Preset(RUNS["bump_cnn"], at_random),
     "corner_bumps": Preset(
-        RUNS["bump_cnn"],
-        {"task.support.region": "corner"},
-        quick={"task.support.low": 7},
-        paper={"task.support.low": 12},
+        RUNS["bump_cnn"], CORNER, quick={"task.support.low": 7}, paper={"task.support.low": 12}
     ),
     # compose or do not, seed by seed, so that seeds are counted
     "donut_stripes": Preset(
         PRESETS["stripes_bumps"],
-        quick=DONUT["quick"] | {"training.seeds": tuple(range(12))},
-        paper=DONUT["paper"] | {"training.seeds": tuple(range(8))},
+        DONUT,
+        quick=EDGES | {"training.seeds": tuple(range(12))},
+        paper={"task.support.low": 6, "task.support.high": 22, "training.seeds": tuple(range(8))},
     ),
     # composes: its layers are compared with those of the ramp's network
     "random_cells_ramp": Preset(RUNS["ramp_cnn"], at_random, **PAPER),
@@ -375,8 +362,9 @@ RUNS |= {
     # right.
     "two_objects": Preset(
         BUMP_CNN,
-        quick=BUMPS | epochs(10, 5) | {"task.bumps": 2, "task.support.samples": 20_000},
-        paper=epochs(15, 5) | {"task.bumps": 2, "task.support.samples": 20_000},
+        {"task.bumps": 2, "task.support.samples": 20_000},
+        quick=SMALL | EDGES | {"model.width": 32} | epochs(10, 5),
+        paper=epochs(15, 5),
         takes=("4 min", "51 min"),
     ),
     "three_factors": Preset(
@@ -394,8 +382,6 @@ RUNS |= {
         takes=("about 30 s", "about 2 h"),
     ),
 }
-SHUFFLED = {"task.stripes.shuffled_codes": True}
-RUNS["donut_stripes_shuffled"] = Preset(RUNS["donut_stripes"], SHUFFLED, **QUICK)
 # Held out is a box; a square of x and y at every size, so that none of its pairs (x, y) is seen; a
 # square of x and size at every y; as many combinations as in the box, at random.
 RUNS |= {
@@ -425,151 +411,22 @@ RUNS |= {
     ),
     # no setting depends on how long it trains, so these are exactly the first epochs of the next
     "pixelwise_begun": Preset(PIXELWISE, epochs(500, 20), takes=("72 min",), **PAPER),
-    "pixelwise": Preset(PIXELWISE, quick=PIXELWISE_QUICK, takes=("26 s", "about 5 h")),
+    "pixelwise": Preset(
+        PIXELWISE,
+        quick=SMALL | epochs(600) | {"task.support.low": 8, "model.width": 32},
+        takes=("26 s", "about 5 h"),
+    ),
+    "transformer": Preset(
+        BUMP_CNN,
+        TRANSFORMER,
+        quick=BUMPS
+        | epochs(40)
+        | {"model.heads": 2, "model.hidden": 128, "training.learning_rate": 3e-3},
+        takes=("8 min", "about 6 h, by its FLOPs (1.2e15)"),
+    ),
 }
-RUNS |= at_depths("pixelwise", RUNS["pixelwise"], (4,), quick=(4,))
-RUNS["transformer"] = Preset(
-    BUMP_CNN,
-    TRANSFORMER,
-    quick=BUMPS
-    | epochs(40)
-    | {"model.heads": 2, "model.hidden": 128, "training.learning_rate": 3e-3},
-    takes=("8 min", "about 6 h, by its FLOPs (1.2e15)"),
-)
-RUNS |= at_depths("transformer", RUNS["transformer"], (3, 4, 5))
-# A ladder of decoders, the same task and training for all; see the claim K4. Steps and sizes were
-# chosen by ID numbers of the donut and of wide bumps at seed 50, which no claim uses.
-LADDER = HOLE | SHORT | {"training.evaluate_every": 300, "training.seeds": tuple(range(20))}
-PER_PIXEL = {"model.name": "pixelwise", "model.depth": 4, "model.width": 64}
-RUNGS = {
-    "conv": {"model.width": 32},
-    "conv_coordinates": {"model.width": 32, "model.coordinates": True},
-    "pixelwise_onehot": PER_PIXEL | {"task.code.name": "onehot"},
-    "pixelwise_bump": PER_PIXEL,
-    "transformer": {  # without dropout it learns the ID cells in as many steps as the others
-        "model.name": "transformer",
-        "model.depth": 2,
-        "model.width": 64,
-        "model.heads": 2,
-        "model.hidden": 128,
-        "model.dropout": 0.0,
-    },
-}
-PLACES = {
-    "donut": {},
-    "corner": {"task.support.region": "corner", "task.support.low": 7},
-    "wide": {"task.image.sigma": 2.5, "training.seeds": tuple(range(8))},
-}
-for rung, model in RUNGS.items():
-    for place, fields in PLACES.items():
-        name = f"ladder_{rung}_{place}"
-        RUNS[name] = Preset(BUMP_CNN, LADDER | model | fields, **QUICK)
-# other squares around the same centre; the authors' has 9 x 9 of 28 x 28 positions
-for side in (2, 4, 6, 8):
-    square = {"task.support.low": 8 - side // 2, "task.support.high": 7 + side // 2}
-    RUNS[f"bump_cnn_square_{side}"] = Preset(RUNS["bump_cnn"], quick=square, **QUICK)
-square = {"task.support.low": 10, "task.support.high": 18}
-RUNS["bump_cnn_square_9"] = Preset(RUNS["bump_cnn"], square, **PAPER)
-# Which weights read the code: those of all pixels, or each pixel's own; in per-pixel networks, in
-# convolutions of the whole image, and in a convolutional decoder that doubles its image twice. See
-# the claim K11. Steps and rate are such that ID cells are learnt at seed 50. That OOD cells differ
-# was found at seeds 50 to 55, and is judged at others.
-SLOWLY = {"training.steps": 2400, "training.learning_rate": 1e-3}
-LONGER = {"training.steps": 4800, "training.evaluate_every": 600}
-READERS = {
-    "pixels": PER_PIXEL,
-    "convolutions": PER_PIXEL | {"model.kernel": 3},
-    "doubling": RUNGS["conv_coordinates"],
-}
-for layers, model in READERS.items():
-    for code in ("bump", "onehot"):
-        for weights in ("shared", "own"):
-            shared = weights == "shared"
-            field = "model.broadcast" if layers == "doubling" else "model.shared"
-            RUNS[f"{layers}_{weights}_{code}"] = Preset(
-                BUMP_CNN,
-                model | {field: shared, "task.code.name": code},
-                quick=LADDER | SLOWLY,
-                paper=SLOWLY | LONGER,
-                scales=SCALES if (layers, code) == ("pixels", "bump") else ("quick",),
-            )
-# What else the convolutional decoder has, and the others lack: doublings, and a ReLU before it is
-# told a place. Seeds 0 to 19 were looked at before the claim K11.parts was written.
-DOUBLING, UNMIXED = RUNS["doubling_shared_bump"], {"model.mixes": False}
-UNDOUBLED = {"model.doublings": 0}
-OTHERS = {"training.seeds": tuple(range(20, 32))}
-NEITHER, NARROW = UNMIXED | UNDOUBLED | OTHERS, OTHERS | {"model.width": 32}
-RUNS |= {
-    "doubling_unmixed": Preset(DOUBLING, UNMIXED, **QUICK),
-    "doubling_undoubled": Preset(DOUBLING, UNDOUBLED, **QUICK),
-    "doubling_unmixed_undoubled": Preset(DOUBLING, NEITHER, **QUICK),
-    "doubling_unmixed_undoubled_64": Preset(DOUBLING, NEITHER | {"model.width": 64}, **QUICK),
-    "convolutions_shared_32": Preset(RUNS["convolutions_shared_bump"], NARROW, **QUICK),
-}
-# A convolutional decoder that doubles its image and composes, `once_shared`, and others in which
-# one thing is changed. Found at seeds 50 to 53, and written down before any of the seeds judged
-# here was trained.
-EARLY_PLACE = {"model.broadcast": True, "model.mixes": False, "model.sines": True}
-ADAPTED = EARLY_PLACE | {"model.activation": "prelu", "model.width": 64}
-VARIANTS = {
-    "shared": {},
-    "own": {"model.broadcast": False},
-    "mixed": {"model.mixes": True},
-    "relu": {"model.activation": "relu"},
-    "coordinates": {"model.sines": False, "model.coordinates": True},
-    "narrow": {"model.width": 32},
-}
-for doublings, often in (1, "once"), (2, "twice"):
-    for name, changes in VARIANTS.items():
-        RUNS[f"upsampled_{often}_{name}"] = Preset(
-            BUMP_CNN,
-            ADAPTED | {"model.doublings": doublings} | changes,
-            quick=LADDER | SLOWLY | OTHERS,
-            paper=SLOWLY | LONGER,
-            scales=SCALES if often == "once" and name in ("shared", "own") else ("quick",),
-        )
-# With as many parameters, 130,000, and where a second bump or wide bumps light every pixel. Seeds 0
-# to 7 were looked at before the claims K11.besides and K11.wide were written.
-LATER = {"training.seeds": tuple(range(8, 16))}
-for weights, width in {"own": 16, "shared": 176}.items():
-    model = PER_PIXEL | {"model.shared": weights == "shared"} | LATER
-    one = Preset(RUNS[f"pixels_{weights}_bump"], LATER, **QUICK)
-    RUNS |= {
-        f"pixels_{weights}_as_many_parameters": Preset(one, {"model.width": width}, **QUICK),
-        f"pixels_{weights}_wide": Preset(one, {"task.image.sigma": 2.5}, **QUICK),
-        f"pixels_{weights}_two_objects": Preset(RUNS["two_objects"], model, **QUICK),
-    }
-# As many stripes as bumps, with own weights. Steps are enough at seeds 50 and 51, of which the ID
-# cells alone were looked at; no other was trained before the claim K11.stripes was written.
-STRIPED = OTHERS | {"task.stripes.copies": 31}
-RUNS["pixels_own_stripes"] = Preset(RUNS["pixels_own_bump"], STRIPED, **QUICK)
-RUNS["pixels_own_stripes_shuffled"] = Preset(RUNS["pixels_own_stripes"], SHUFFLED, **QUICK)
-RUNS["bump_cnn_stripes"] = Preset(  # see the claim K5.added
-    RUNS["bump_cnn"],
-    quick=STRIPED,
-    paper={"task.stripes.copies": 36, "training.seeds": tuple(range(20, 26))},
-)
-RUNS["bump_cnn_stripes_shuffled"] = Preset(RUNS["bump_cnn_stripes"], SHUFFLED, **QUICK)
-# the low-rank decoder around the same square
-for name in ("none", "variance"):
-    RUNS[f"lowrank_{name}_square"] = Preset(
-        RUNS[f"lowrank_{name}"], quick=EDGES | OTHERS | {"task.support.region": "donut"}, **QUICK
-    )
-# Two sets of weights: one for the pixels that no shown bump covers, 6 x 6 (13 x 13 at the papers'
-# size), or as many of a corner, and one for the rest. None was trained before the claim K11.apart
-# was written.
-for place, quick, paper in (("middle", (5, 10), (8, 20)), ("corner", (0, 5), (0, 12))):
-    RUNS[f"pixels_apart_{place}"] = Preset(
-        RUNS["pixels_shared_bump"],
-        quick={"model.apart": quick, "training.seeds": tuple(range(8, 20))},
-        paper={"model.apart": paper},
-    )
-    hole = {"task.stripes.hole": quick}
-    RUNS[f"bump_cnn_stripes_hole_{place}"] = Preset(RUNS["bump_cnn_stripes"], hole, **QUICK)
-    for network in ("bump_cnn", "pixels_own"):
-        RUNS[f"{network}_stripes_left_out_{place}"] = Preset(
-            RUNS[f"{network}_stripes"], hole | {"task.stripes.hole_is": "left_out"}, **QUICK
-        )
+at_depths("pixelwise", quick=(4,), paper=(4,))
+at_depths("transformer", paper=(3, 4, 5))
 RUNS |= {
     # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
     "ramp_cnn_50_epochs": Preset(
@@ -592,10 +449,6 @@ RUNS |= {
     ),
     "bump_cnn_authors_128": Preset(
         BUMP_AUTHORS, {"model.width": 128}, takes=("about 4 h",), **PAPER
-    ),
-    # as deep as the authors' network, with half of its channels, around our square of 10 x 10
-    "bump_cnn_deep": Preset(
-        RUNS["bump_cnn"], {"model.depth": 10, "model.width": 128}, takes=("1 h",), **QUICK
     ),
     "data_scaling": Preset(
         SCALING,
@@ -657,23 +510,16 @@ def runs(scale: str) -> dict[str, Config]:
 # --- settings that the paper leaves open, each changed alone (quick scale) ---------------------
 
 
-def on_grid(grid: int) -> Setting:
+def on_grid(grid: int, config: Config) -> dict:
     """Another N, with as large a share of it held out."""
-
-    def values(config):
-        ratio, support = grid / config.task.grid, config.task.support
-        return {
-            "task.grid": grid,
-            "task.support.low": round(support.low * ratio),
-            "task.support.high": round(support.high * ratio),
-        }
-
-    return Setting(f"N = {grid}", values)
+    ratio, support = grid / config.task.grid, config.task.support
+    edges = {f"task.support.{end}": round(getattr(support, end) * ratio) for end in ("low", "high")}
+    return edges | {"task.grid": grid}
 
 
 RATES = times("training.learning_rate", 1 / 3), times("training.learning_rate", 3)
 TIMES = training_time(0.5), training_time(2)
-IN_CORNER = Setting("corner", {"task.support.region": "corner", "task.support.low": 7})
+IN_CORNER = Setting("corner", CORNER | {"task.support.low": 7})
 SHOWN_UPRIGHT = Setting("upright", UPRIGHT)
 SETTINGS = (
     Group(
@@ -690,8 +536,8 @@ SETTINGS = (
             times("training.batch_size", 0.5),
             times("training.weight_decay", 0.1),
             IN_CORNER,
-            on_grid(12),
-            on_grid(20),
+            Setting("N = 12", functools.partial(on_grid, 12)),
+            Setting("N = 20", functools.partial(on_grid, 20)),
             times("task.code.width", 3, "code width"),
         ),
     ),
@@ -722,16 +568,12 @@ SETTINGS = (
     ),
 )
 
-# trained once more at fresh seeds, to confirm C1 to C10, C12, C13, K1 to K5 and K11
+# trained once more at fresh seeds, to confirm C1 to C10, C12, C13 and K1 to K3
 CONFIRMED = fresh(
     *(f"{code}_cnn" for code in ("bump", "ramp", "onehot", "positional")),
     *("bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn_depth2"),
     *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
     *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
     *(f"lowrank_{name}" for name in ABLATIONS),
-    *("bump_cnn_stripes", "bump_cnn_stripes_hole_middle", "bump_cnn_stripes_hole_corner"),
-    *("donut_stripes", "donut_stripes_shuffled", "two_objects"),
-    *(f"ladder_{rung}_donut" for rung in RUNGS),
-    *("pixels_own_bump", "pixels_shared_bump"),
-    *(name for name in RUNS if "left_out" in name),
+    *("donut_stripes", "two_objects"),
 )

@@ -6,7 +6,7 @@ Functions of `CellResults` give one value per network: (S,), or (S, C) by seed a
 import jax
 import numpy as np
 
-from compgen_jax.claims import Condition, exact_id, note
+from compgen_jax.claims import Condition, exact_id, learnt, note
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.tasks import baselines, images
@@ -30,10 +30,6 @@ def rendered_id(cells: CellResults):
     return mean_score(cells, "rendered", ~cells.held_out)
 
 
-def within_a_pixel(cells: CellResults):
-    return mean_score(cells, "position_accuracy", cells.held_out)
-
-
 def rendered_shown(run):
     """Share rendered of the cells that each network was shown. A network that saw a few bumps may
     be judged whatever it draws at the other ID cells."""
@@ -48,19 +44,14 @@ def at_common_seeds(measure, *runs):
     return [measure(run)[[seed in common for seed in run.seeds]] for run in runs]
 
 
-def worst_exact_id(*runs):
-    """(S, C) exact accuracy ID of the worse of some runs, where all of them must be trained."""
-    return np.min(at_common_seeds(lambda run: exact_id(run.late.cells), *runs), axis=0)
+def difference(measure, run, other):
+    """What `measure` gives of a run, less that of another, for the seeds that both have."""
+    return np.subtract(*at_common_seeds(measure, run, other))
 
 
-def interpolated(run):
-    """(S, 1) share of held-out cells that the interpolator renders, from the codes of `run`."""
-    return rendered(run.late.interpolator)
-
-
-def wide_network(run):
-    """(S, 1) the same of the wide network: kernel regression that learns no features."""
-    return rendered(run.late.wide_network)
+def trained(*runs):
+    """The gate of a claim on runs that must all be right on ID cells, by the worse of them."""
+    return learnt(np.min(at_common_seeds(lambda run: exact_id(run.late.cells), *runs), axis=0))
 
 
 def composes(run, share=rendered):
@@ -90,34 +81,36 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
 all_rendered = evaluation.over_networks(jax.vmap(images.rendered))
 
 
+def best_of(shares: dict):
+    """(...) the share of the best predictor, from those by name."""
+    return np.max(np.broadcast_arrays(*shares.values()), axis=0)
+
+
 # --- conditions --------------------------------------------------------------------------------
 
 
-def rendered_ood(
-    run, above: float | None = None, below: float | None = None, name: str = "share rendered OOD"
-) -> Condition:
+def rendered_ood(run, name: str = "share rendered OOD", **bounds) -> Condition:
     """On the share of held-out cells rendered."""
     cells = run.late.cells
-    return Condition(name, rendered(cells), above, below, cells=cells.held_out.sum())
+    return Condition(name, rendered(cells), cells=cells.held_out.sum(), **bounds)
 
 
 def over_interpolator(run, above: float | None = None) -> Condition:
     """The share rendered OOD less the interpolator's is below `CLEARLY`, and above a bound."""
-    less = rendered(run.late.cells) - interpolated(run)
+    less = rendered(run.late.cells) - rendered(run.late.interpolator)
     name = f"share rendered OOD, less the interpolator's{post_hoc(run)}"
     return Condition(name, less, above, CLEARLY)
 
 
 def post_hoc(run) -> str:
     """For a condition of which a number was known, at smaller grids, before it was chosen."""
-    return ", post hoc" * (run.late.cells.grid < PAPER_GRID)
+    return ", post hoc" if run.late.cells.grid < PAPER_GRID else ""
 
 
 def above_predictors(share, shares: dict, cells: int) -> Condition:
     """A share rendered of `cells` OOD cells is above that of every predictor, by name."""
-    of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
     name = "share rendered OOD, less the best predictor's"
-    return Condition(name, share - of_best, above=0, cells=cells, least=-1)
+    return Condition(name, share - best_of(shares), above=0, cells=cells, least=-1)
 
 
 def above_trivial(run):
@@ -132,9 +125,9 @@ def above_trivial(run):
 
 def notes_on_images(run):
     """Further numbers of what is drawn for held-out cells."""
-    cells = run.late.cells
-    yield note("share rendered OOD by the interpolator", interpolated(run))
-    yield note("share rendered OOD by the wide network", wide_network(run))
+    cells, ood = run.late.cells, run.late.cells.held_out
+    for name, share in from_codes(run).items():
+        yield note(f"share rendered OOD by the {name}", share)
     yield note("exact accuracy OOD", exact(cells))
-    yield note("accuracy OOD within 1 pixel", within_a_pixel(cells))
-    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))
+    yield note("accuracy OOD within 1 pixel", mean_score(cells, "position_accuracy", ood))
+    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, ood))

@@ -15,41 +15,39 @@ from compgen_jax.claims import (
     unknown,
 )
 from compgen_jax.metrics import text
-from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.image_quantities import (
-    at_common_seeds,
+    best_of,
+    difference,
     exact,
     from_codes,
     rendered,
     rendered_shown,
     trivial_shares,
-    within_a_pixel,
 )
 from compgen_jax.runs import results
 from compgen_jax.tasks import bump
 
 ENOUGH = 0.9  # of held-out cells
-DEPTHS = 2, 3, 5, 6  # of further decoders that see stripes alone; the base network has 4
 WEIGHTS = "lesser stripe", "greater stripe", "product"
-# how stripes are shown, by what that adds to a run's name: the polarity of the images, and the code
-# of a missing factor
-SHOWN = {
-    "": "",
-    "_upright": "upright, code zero",
-    "_off_grid": "inverted, code off the grid",
-    "_upright_off_grid": "upright, code off the grid",
-    "_off_canvas": "inverted, label off the canvas",
-}
-ALONE = [{"case": "bump", "setting": setting, "shown": shown} for shown, setting in SHOWN.items()]
-OF_DEPTHS = [{"case": f"bump, depth {depth}", "shown": f"_depth{depth}"} for depth in DEPTHS]
+# How stripes are shown, by what that adds to a run's name: the polarity of the images, and the code
+# of a missing factor. Of networks, images and training the paper says little here, and there is no
+# code.
+ALONE = tuple(
+    {"case": "bump", "setting": setting, "as_shown": name}
+    for name, setting in (
+        ("", ""),
+        ("_upright", "upright, code zero"),
+        ("_off_grid", "inverted, code off the grid"),
+        ("_upright_off_grid", "upright, code off the grid"),
+        ("_off_canvas", "inverted, label off the canvas"),
+    )
+)
 # bumps beside the stripes that must be enough, at either scale: each has a run of one number
-FEW = [alone | {"few": few} for alone in ALONE for few in (30, 50)]
-# of networks, images and training the paper says little here, and there is no code
-OF_STRIPES = {"cases": ALONE, "runs": {"net": "stripes_0_bumps{shown}"}}
-OF_ADDITIVE = {"cases": [{"case": "bump"}], "runs": {"net": "stripes_0_bumps_additive"}}
-OF_FEW = {"cases": FEW, "runs": {"net": "stripes_{few}_bumps{shown}"}}
-WITH_NONE = {"none": "stripes_0_bumps{shown}", "by_bumps": "stripes_*_bumps{shown}"}
+FEW = tuple(alone | {"few": few} for alone in ALONE for few in (30, 50))
+# of further decoders that see stripes alone; the base network has 4
+DEPTHS = [{"case": f"bump, depth {n}", "as_shown": f"_depth{n}"} for n in (2, 3, 5, 6)]
 
 
 class Stripes(NamedTuple):
@@ -85,118 +83,94 @@ def weights(cells: CellResults, stripes_2NxHxW) -> dict:
     product: the weights, `WEIGHTS`, and `r2` over pixels (0 of a constant signal)."""
     vertical, horizontal = signals.stripes_at(stripes_2NxHxW, cells.held_out)
     parts = vertical, horizontal, vertical * horizontal / cells.amplitude
-    parts_QxPx3 = np.stack([_flat(part) for part in parts], axis=-1)
-    drawn_xQxP = _flat(cells.predictions[..., cells.held_out, :, :])
-    # both centred over pixels, which fits the level
-    parts_QxPx3 = parts_QxPx3 - parts_QxPx3.mean(axis=1, keepdims=True)
-    drawn_xQxP = drawn_xQxP - drawn_xQxP.mean(axis=-1, keepdims=True)
+    # all centred over pixels, which fits the level
+    parts_QxPx3 = np.stack([_centred(part) for part in parts], axis=-1)
+    drawn_xQxP = _centred(cells.predictions[..., cells.held_out, :, :])
     weights_xQx3 = np.einsum("qkp,...qp->...qk", np.linalg.pinv(parts_QxPx3), drawn_xQxP)
-    left_xQxP = drawn_xQxP - np.einsum("...qk,qpk->...qp", weights_xQx3, parts_QxPx3)
-    r2 = _explained(left_xQxP, drawn_xQxP)
-    stripes_xQx2 = np.sort(weights_xQx3[..., :2], axis=-1)
-    found = stripes_xQx2[..., 0], stripes_xQx2[..., 1], weights_xQx3[..., 2], r2
-    pairs = zip((*WEIGHTS, "r2"), found, strict=True)
-    return {name: of_signals.mean(axis=-1) for name, of_signals in pairs}
+    fit_xQxP = np.einsum("...qk,qpk->...qp", weights_xQx3, parts_QxPx3)
+    lesser, greater = np.moveaxis(np.sort(weights_xQx3[..., :2], axis=-1), -1, 0)
+    r2 = _explained(drawn_xQxP - fit_xQxP, drawn_xQxP)
+    columns = zip((*WEIGHTS, "r2"), (lesser, greater, weights_xQx3[..., 2], r2), strict=True)
+    return {name: of_signals.mean(axis=-1) for name, of_signals in columns}
 
 
-def own_sum_r2(cells: CellResults, stripes: Stripes):
+def sum_r2(cells: CellResults, stripes: Stripes):
     """(...) mean over OOD signals of the R^2 over pixels of f(x) + f(y) - f(no factor)."""
     drawn = np.asarray(cells.predictions[..., cells.held_out, :, :], np.float64)
     plus = sum(signals.stripes_at(stripes.drawn, cells.held_out))
-    left = drawn - (plus - stripes.null[..., None, :, :])
-    centred = _flat(drawn) - _flat(drawn).mean(axis=-1, keepdims=True)
-    return _explained(_flat(left), centred).mean(axis=-1)
+    missed = drawn - (plus - stripes.null[..., None, :, :])
+    return _explained(missed.reshape(*missed.shape[:-2], -1), _centred(drawn)).mean(axis=-1)
 
 
-def _flat(images):
-    """(..., P) float64 of images (..., H, W)."""
-    return np.asarray(images, np.float64).reshape(*images.shape[:-2], -1)
+def _centred(images):
+    """(..., P) float64 of images (..., H, W), centred over pixels."""
+    flat = np.asarray(images, np.float64).reshape(*images.shape[:-2], -1)
+    return flat - flat.mean(axis=-1, keepdims=True)
 
 
-def _explained(left_xQxP, whole_xQxP):
+def _explained(missed_xQxP, whole_xQxP):
     total = np.square(whole_xQxP).sum(axis=-1)
-    share = np.square(left_xQxP).sum(axis=-1) / np.where(total > 0, total, 1)
+    share = np.square(missed_xQxP).sum(axis=-1) / np.where(total > 0, total, 1)
     return np.where(total > 0, 1 - share, 0.0)
 
 
 # --- C9 and K10: stripes alone -----------------------------------------------------------------
 
 
-def _learnt_stripes(net):
-    # these networks have not seen a point
-    return learnt(stripe_accuracy(stripes_of(net.late)), "accuracy on the stripes")
-
-
 # Each OOD signal is fitted by a level, the two stripes and their product, the true bump. Stripes do
 # not teach the level: s_x + s_y - c is as additive as any, and adding two inverted images is c = 1.
 # The fit must also explain half of the signal's variance, as blank images, noise and bumps
-# elsewhere have weights as well.
-def _fitted(net, larger: str, smaller: str):
-    """What one weight of the fit exceeds, by their names, is above 0."""
-    yield _learnt_stripes(net)
-    cells = net.late.cells
-    found = weights(cells, stripes_of(net.late).true)
-    yield above(0, found[larger] - found[smaller], f"weight of the {larger}, less the {smaller}'s")
-    yield above(0.5, found["r2"], "R2 on level, stripes and product")
-    for name in WEIGHTS:
-        yield note(f"weight of the {name}", found[name])
+# elsewhere have weights as well. These networks have not seen a point.
+@claim("C9", figure="Fig 4b", cases=ALONE, runs={"net": "stripes_0_bumps{as_shown}"})
+def stripes_add_up(net, larger="lesser stripe", smaller="product", own_parts=False):
+    """Trained on stripes alone, decoders draw both stripes of held-out points, added."""
+    cells, stripes = net.late.cells, stripes_of(net.late)
+    yield learnt(stripe_accuracy(stripes), "accuracy on the stripes")
+    if own_parts:
+        yield above(0.5, sum_r2(cells, stripes), "R2 of the network's own f(x) + f(y) - f()")
+    else:
+        fit = weights(cells, stripes.true)
+        yield above(0, fit[larger] - fit[smaller], f"weight of the {larger}, less the {smaller}'s")
+        yield above(0.5, fit["r2"], "R2 on level, stripes and product")
+        for name in WEIGHTS:
+            yield note(f"weight of the {name}", fit[name])
     yield note("share rendered OOD", rendered(cells))
     yield note("exact accuracy OOD", exact(cells))
-    yield note("accuracy OOD within 1 pixel", within_a_pixel(cells))
-
-
-@claim("C9", figure="Fig 4b", **OF_STRIPES)
-def stripes_add_up(net):
-    """Trained on stripes alone, decoders draw both stripes of held-out points, added."""
-    return _fitted(net, "lesser stripe", "product")
-
-
-@claim("C9.own_parts", figure="Fig 4b", **OF_STRIPES)
-def own_stripes_add_up(net):
-    """Trained on stripes alone, decoders draw at held-out points the sum of what they draw for x
-    alone and for y alone, less what they draw for neither."""
-    yield _learnt_stripes(net)
-    r2 = own_sum_r2(net.late.cells, stripes_of(net.late))
-    yield above(0.5, r2, "R2 of the network's own f(x) + f(y) - f()")
-
-
-@claim("K10", figure="Fig 4b", **OF_STRIPES | {"cases": [*ALONE, *OF_DEPTHS]})
-def stripes_multiply(net):
-    """Trained on stripes alone, decoders draw the product of both stripes of held-out points rather
-    than either stripe."""
-    return _fitted(net, "product", "greater stripe")
-
-
-# What any decoder that cannot multiply must draw: so C9 is within reach.
-@claim("K10.additive", figure="Fig 4b", **OF_ADDITIVE)
-def an_additive_decoder_adds_stripes(net):
-    """Trained on stripes alone, a decoder that adds one image for each factor draws both stripes of
-    held-out points, added."""
-    return _fitted(net, "lesser stripe", "product")
+    within = mean_score(cells, "position_accuracy", cells.held_out)
+    yield note("accuracy OOD within 1 pixel", within)
 
 
 # --- C10: a few bumps beside the stripes -------------------------------------------------------
 
 
-def _learnt_bumps_and_stripes(net):
-    shown = np.minimum(rendered_shown(net.late), stripe_accuracy(stripes_of(net.late)))
-    return learnt(shown, "share rendered of the bumps shown, or accuracy on the stripes")
+def learnt_bumps_and_stripes(net):
+    share = np.minimum(rendered_shown(net.late), stripe_accuracy(stripes_of(net.late)))
+    return learnt(share, "share rendered of the bumps shown, or accuracy on the stripes")
 
 
 # The brightest pixel of a plus is right as well, so that stripes alone are compared by what is
 # rendered.
-@claim("C10", figure="Fig 4b, 7b", **OF_FEW | {"runs": OF_FEW["runs"] | WITH_NONE})
+@claim(
+    "C10",
+    figure="Fig 4b, 7b",
+    cases=FEW,
+    runs={
+        "net": "stripes_{few}_bumps{as_shown}",
+        "none": "stripes_0_bumps{as_shown}",
+        "by_bumps": "stripes_*_bumps{as_shown}",
+    },
+)
 def few_bumps_multiply(net, none, by_bumps, few):
     """With a few bumps beside the stripes, x and y of held-out points are right, and more proper
     bumps are drawn than with stripes alone."""
-    yield _learnt_bumps_and_stripes(net)
+    yield learnt_bumps_and_stripes(net)
     cells = net.late.cells
     count = cells.held_out.sum()
     yield above(ENOUGH, exact(cells), f"exact accuracy OOD, {few} bumps", cells=count)
-    more = np.subtract(*at_common_seeds(lambda run: rendered(run.late.cells), net, none))
-    enough = float(median_over_checkpoints(rendered(none.late.cells)).mean())
-    if enough > ENOUGH:  # so that bumps can add little
-        more = unknown(f"without bumps {text.number(enough)} are rendered as well")
+    more = difference(lambda run: rendered(run.late.cells), net, none)
+    alone = float(median_over_checkpoints(rendered(none.late.cells)).mean())
+    if alone > ENOUGH:  # so that bumps can add little
+        more = unknown(f"without bumps {text.number(alone)} are rendered as well")
     yield above(0, more, f"share rendered OOD, {few} bumps minus none", cells=count, least=-1)
     for run in by_bumps:
         cells, count = run.late.cells, run.config.task.support.samples
@@ -206,35 +180,60 @@ def few_bumps_multiply(net, none, by_bumps, few):
         yield note(f"product weight, {count} bumps", product)
 
 
-# It is all or none of the held-out cells in most networks, so that these are counted.
-@claim("C10.rendered", figure="Fig 4b, 7b", **OF_FEW)
-def few_bumps_are_rendered(net, few):
+# It is all or none of the held-out cells in most networks, so that these are counted. The trivial
+# predictors know every ID cell.
+@claim(
+    "C10.rendered",
+    figure="Fig 4b, 7b",
+    cases=FEW,
+    runs={"net": "stripes_{few}_bumps{as_shown}"},
+)
+def few_bumps_are_rendered(net, few, predictors=False):
     """With a few bumps beside the stripes, most networks render held-out points."""
-    yield _learnt_bumps_and_stripes(net)
-    share = rendered(net.late.cells)
-    yield most_seeds(share > ENOUGH, f"share of seeds that render {ENOUGH:g} OOD, {few} bumps")
-    yield note("share rendered OOD", share)
-
-
-# The trivial predictors know every ID cell.
-@claim("C10.baselines", figure="Fig 4b, 7b", **OF_FEW)
-def few_bumps_beat_predictors(net):
-    """With a few bumps beside the stripes, most networks render more than half of the held-out
-    points, and more than any predictor that knows bumps alone."""
-    yield _learnt_bumps_and_stripes(net)
-    share, shares = rendered(net.late.cells), trivial_shares(net.late.cells) | from_codes(net)
-    best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
-    beat = (share > 0.5) & (share > best)
-    yield most_seeds(beat, "share of seeds that render half OOD, and more than every predictor")
-    yield note("share rendered OOD by the best predictor", best)
+    yield learnt_bumps_and_stripes(net)
+    cells = net.late.cells
+    share = rendered(cells)
+    if predictors:
+        best = best_of(trivial_shares(cells) | from_codes(net))
+        name = "share of seeds that render half OOD, and more than every predictor"
+        yield most_seeds((share > 0.5) & (share > best), name)
+        yield note("share rendered OOD by the best predictor", best)
+    else:
+        name = f"share of seeds that render {ENOUGH:g} OOD, {few} bumps"
+        yield most_seeds(share > ENOUGH, name)
+        yield note("share rendered OOD", share)
 
 
 CLAIMS = (
     stripes_add_up,
-    own_stripes_add_up,
-    stripes_multiply,
-    an_additive_decoder_adds_stripes,
+    stripes_add_up.variant(
+        "C9.own_parts",
+        "Trained on stripes alone, decoders draw at held-out points the sum of what they "
+        "draw for x alone and for y alone, less what they draw for neither",
+        own_parts=True,
+    ),
+    stripes_add_up.variant(
+        "K10",
+        "Trained on stripes alone, decoders draw the product of both stripes of held-out "
+        "points rather than either stripe",
+        cases=(*ALONE, *DEPTHS),
+        larger="product",
+        smaller="greater stripe",
+    ),
+    # what any decoder that cannot multiply must draw: so C9 is within reach
+    stripes_add_up.variant(
+        "K10.additive",
+        "Trained on stripes alone, a decoder that adds one image for each factor draws "
+        "both stripes of held-out points, added",
+        runs={"net": "stripes_0_bumps_additive"},
+        cases=({"case": "bump"},),
+    ),
     few_bumps_multiply,
     few_bumps_are_rendered,
-    few_bumps_beat_predictors,
+    few_bumps_are_rendered.variant(
+        "C10.baselines",
+        "With a few bumps beside the stripes, most networks render more than half of the "
+        "held-out points, and more than any predictor that knows bumps alone",
+        predictors=True,
+    ),
 )

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compgen_jax.papers.forced_rendering.lowrank_claims import ABLATIONS
+from compgen_jax.papers.forced_rendering.bump_presets import ABLATIONS
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import stripe_points

@@ -23,9 +23,9 @@ from compgen_jax.metrics.reference_images import (
     superposer,
     world_of,
 )
-from compgen_jax.papers.forced_rendering import control_claims
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
+from compgen_jax.studies.why_not import why_not_claims
 from compgen_jax.tasks import baselines, bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -379,12 +379,12 @@ def _rungs(name: str, known: dict) -> list[Run]:
 
 
 def _ladder(name, known):
-    return dict(zip(control_claims.RUNGS, _rungs(name, known), strict=True))
+    return dict(zip(why_not_claims.RUNGS, _rungs(name, known), strict=True))
 
 
 def _light(wide: str | None, narrow: str | None, name: str, known: dict):
     """One of both ladders rises."""
-    of_wide = dict(zip(control_claims.WIDE, _rungs(wide or name, known), strict=True))
+    of_wide = dict(zip(why_not_claims.WIDE, _rungs(wide or name, known), strict=True))
     return of_wide | _ladder(narrow or name, known)
 
 
