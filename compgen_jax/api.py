@@ -5,7 +5,7 @@
     run = cg.train("bump_cnn_quick", "runs/first", {"training.seeds": (0, 1)})
     run.predict([[8.0, 7.5]])  # (2, 1, 16, 16): the image that each seed draws
     run.draw(8, 7.5)           # a figure: asked, drawn, and their difference
-    run.metrics()              # a DataFrame; also run.cells and run.layers()
+    run.metrics()              # a DataFrame; also run.cell_table() and run.layers()
     cg.load("runs/first")      # the same run, tomorrow
 
 The commands in `launch` call the same functions, so both leave the same directories behind. An
@@ -14,11 +14,9 @@ a ValueError for points.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import jax
-import numpy as np
 import pandas
 
 from compgen_jax import cli, compilation_cache, tables
@@ -26,75 +24,10 @@ from compgen_jax import config as configs
 from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers import verdicts as papers_judge
-from compgen_jax.runs import directory, experiment, judge_run, measure
-from compgen_jax.runs import run as runs
+from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError as RunError  # exported
+from compgen_jax.runs.run import Run as Run
 from compgen_jax.sweeps import sweep as sweeps
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run. T is the number of its seeds, B of points, F of factors.
-
-    path: its directory.  config: what was trained.  summary: what `summary.json` has: `seeds`, the
-    final numbers of each seed, and `mean`, their means with 95% intervals.
-    """
-
-    path: Path
-    config: Config = field(repr=False)
-    summary: dict = field(repr=False)
-
-    @cached_property
-    def finished(self) -> runs.Run:
-        """The networks themselves; everything below comes from here. Raises RunError, naming what
-        is missing or damaged in the directory."""
-        return runs.Run.load(self.path)
-
-    def predict(self, points) -> np.ndarray:
-        """(T, B, ...): the outputs of every seed at `points`.
-
-        Args: points (B, F), one row for each point and one column for each factor, in the factors'
-        units. Values between and beyond the cells' are allowed; NaN stands for a missing factor.
-
-        Raises ValueError for another shape.
-        """
-        points, factors = np.asarray(points, np.float32), self.finished.task.factors
-        if points.ndim != 2 or points.shape[1] != len(factors):
-            names = ", ".join(factor.name for factor in factors)
-            raise ValueError(
-                f"points of shape {points.shape}: must be (B, {len(factors)}): {names}"
-            )
-        return self.finished.predict(points)
-
-    def draw(self, *point: float | str):
-        """A matplotlib figure: the requested output at a point, that of each seed, the difference.
-
-        Args: point, a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and
-        y, `run.draw("heart", 0.5)` for a shape and a size.
-
-        Raises ValueError for a wrong number of values, and for an unknown label.
-        """
-        return cli.beside("figures.draw").draw(self.finished, point)
-
-    def metrics(self):
-        """DataFrame: a row for each seed and evaluation, a column for each score."""
-        return pandas.read_csv(self.path / "metrics.csv")
-
-    def layers(self, progress: bool = True):
-        """DataFrame with the columns seed, step, layer, metric and value. Measures the layers if
-        that was not done yet."""
-        return analyze(self.path, progress)
-
-    @cached_property
-    def cells(self):
-        """DataFrame at the end of training: a row for each seed and cell; columns `seed`, each
-        factor, `held_out`, `distance` (in cells, to the nearest seen one), and each score."""
-        names = [factor.name for factor in self.finished.task.factors]
-        return tables.cells(self.finished.cells, names)
-
-    def explore(self) -> Path:
-        """Writes the directory's explorer.html; see `explore`."""
-        return explore(self.path)
 
 
 @dataclass(frozen=True)
@@ -128,8 +61,8 @@ def train(config, workdir, overrides: dict | None = None, progress: bool = True)
     Raises ConfigError or RunError, with one line, before anything is trained; RunError if a loss
     stops being finite.
     """
-    config = _resolve(config, overrides)
-    return Run(Path(workdir), config, experiment.train(config, workdir, progress))
+    experiment.train(_resolve(config, overrides), workdir, progress)
+    return Run.load(workdir, with_networks=False)
 
 
 def sweep(config, workdir, overrides: dict | None = None, progress: bool = True) -> Sweep:
@@ -147,10 +80,7 @@ def load(workdir) -> Run | Sweep:
     if config.is_sweep:
         sweeps.load(workdir)  # raises for an unfinished or damaged one
         return Sweep(workdir, config, directory.read_json(workdir / "summary.json"))
-    finished = runs.Run.load(workdir)
-    run = Run(workdir, config, finished.summary)
-    vars(run)["finished"] = finished  # which is then not loaded again
-    return run
+    return Run.load(workdir)
 
 
 def analyze(workdir, progress: bool = True):
@@ -160,8 +90,7 @@ def analyze(workdir, progress: bool = True):
     Returns the DataFrame of `Run.layers`. Raises RunError for a sweep, and for a run that is not
     finished or whose activations are not finite.
     """
-    run = runs.Run.load(workdir, with_networks=False)
-    return measure.measure(run, progress=progress).table.reset_index(drop=True)
+    return Run.load(workdir, with_networks=False).layers(progress=progress)
 
 
 def judge(*workdirs):
@@ -195,7 +124,7 @@ def explore(workdir) -> Path:
     """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
     returns its path: DIR/explorer.html. Raises RunError for a sweep, and for a run that is not
     finished."""
-    return cli.beside("launch.explore").explore(workdir)
+    return Run.load(workdir, with_networks=False).explore()
 
 
 def _resolve(config, overrides: dict | None) -> Config:

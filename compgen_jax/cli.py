@@ -6,8 +6,6 @@ checkout but inside it in a wheel.
 
 import ast
 import contextlib
-import importlib
-import importlib.util
 import json
 import logging
 import os
@@ -18,7 +16,6 @@ import textwrap
 import threading
 import time
 from functools import cache, partial
-from pathlib import Path
 
 import jax
 from absl import app, flags
@@ -35,16 +32,6 @@ OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel
 flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
 
 _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
-
-
-def beside(name: str):
-    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
-    checkout, and inside it where it is installed."""
-    folder = name.partition(".")[0]
-    spec = importlib.util.find_spec(folder)
-    locations = spec.submodule_search_locations or () if spec else ()
-    in_checkout = str(Path(__file__).parents[1] / folder) in locations
-    return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
 
 
 def _definer(name: str, about: str, define=flags.DEFINE_string, default=None):

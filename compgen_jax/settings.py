@@ -148,6 +148,16 @@ def is_own(settings: Family) -> bool:
     return ":" in settings.name
 
 
+def beside(name: str):
+    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
+    checkout, and inside it where it is installed."""
+    folder = name.partition(".")[0]
+    spec = importlib.util.find_spec(folder)
+    paths = list(spec.submodule_search_locations or ()) if spec else []
+    in_checkout = str(Path(__file__).parents[1] / folder) in paths
+    return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
+
+
 def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
     resolved = Path(path).resolve()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import cli
+from compgen_jax import cli, settings
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory, judge_run
 from compgen_jax.runs.directory import RunError
@@ -32,7 +32,7 @@ def explore(workdir, seeds=()) -> Path:
     run = Run.load(workdir)
     claims = workdir / "claims.json"
     verdicts = directory.read_json(claims) if claims.exists() else judge_run.judge_run(run)
-    page = cli.beside("figures.explorer.page")
+    page = settings.beside("figures.explorer.page")
     return page.write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
 
 

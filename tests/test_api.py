@@ -13,7 +13,7 @@ import pytest
 import compgen_jax as cg
 from compgen_jax import api, presets
 from compgen_jax.config import changed
-from compgen_jax.runs.run import Run
+from compgen_jax.runs import measure
 from tests.command import refused
 from tests.runs.test_damage import output_of
 from tests.trees import TWO_PROGRAMS
@@ -43,6 +43,7 @@ def test_importing_the_package_imports_neither_jax_nor_numpy():
 def test_a_config_is_a_presets_name_or_an_object_with_overrides(tiny, tmp_path, monkeypatch):
     train = Mock(return_value={"mean": {}})
     monkeypatch.setattr(api.experiment, "train", train)
+    monkeypatch.setattr(cg.Run, "load", Mock())
     monkeypatch.setitem(presets.PRESETS, "bump_cnn_quick", tiny)
     overrides = {"training.seeds": [3], "training.learning_rate": 1, "model.name": "mlp"}
     for config in ("bump_cnn_quick", tiny):
@@ -66,11 +67,11 @@ def test_a_directory_without_a_run_is_one_line(tmp_path, swept):
 
 
 def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
-    at_cells = Run.load(run.path).cells
+    at_cells = run.cells
     predictions = run.predict(at_cells.factors)
     np.testing.assert_allclose(predictions, at_cells.predictions, **TWO_PROGRAMS)
     assert run.predict([[2.0, 3.5]]).shape == (2, 1, 8, 8)
-    table = run.cells
+    table = run.cell_table()
     assert list(table.columns[:5]) == ["seed", "x", "y", "held_out", "distance"]
     assert set(table.columns[5:]) == set(at_cells.scores)
     for (seed, x, y), row in table.set_index(["seed", "x", "y"]).iloc[::17].iterrows():
@@ -95,10 +96,10 @@ def test_the_table_of_metrics_and_the_summary_are_those_of_the_files(run, tiny, 
 
 def test_the_layers_are_measured_once_and_the_verdicts_are_those_of_claims_json(run, monkeypatch):
     table = cg.analyze(run.path, progress=False)
-    r2 = Run.load(run.path).layers("probe.ood_r2")
+    r2 = run.layers("probe.ood_r2")
     of_metric = table[table.metric == "probe.ood_r2"].sort_values(["seed", "layer"])
     np.testing.assert_allclose(of_metric.value.to_numpy(), r2.ravel())
-    monkeypatch.setattr(api.measure, "take", None)  # would fail
+    monkeypatch.setattr(measure, "take", None)  # would fail
     assert run.layers().equals(table)
     table = cg.judge(run.path)
     rows = json.loads((run.path / "claims.json").read_text())

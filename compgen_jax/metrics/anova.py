@@ -1,8 +1,5 @@
-"""What the factors do alone and jointly: the variance of features over a grid, and of kernels.
-
-The analysis of variance of Appendix A.2 for any number of factors, one observation per cell;
-cells in the order of `grids`. `decomposition` says what the shares tell apart.
-"""
+"""What the factors do alone and jointly: the variance of features over a grid, and of kernels
+(Appendix A.2), one observation per cell; cells in the order of `grids`."""
 
 from math import prod
 from typing import NamedTuple
@@ -25,12 +22,9 @@ class AnovaShares(NamedTuple):
 
 
 def anova_shares(features_BxD, sizes) -> AnovaShares:
-    """Share of every unit's variance over the grid in one factor alone and in interactions.
-
-    Analysis of variance with one observation per cell (A.2, Figure 15). A unit whose
-    standard deviation is below 1e-7 of its root mean square does not vary. ValueError if the
-    features are not finite, or not over the cells of the grid.
-    """
+    """Share of every unit's variance over the grid in one factor alone and in interactions (A.2,
+    Figure 15). A unit whose standard deviation is below 1e-7 of its root mean square does not vary.
+    ValueError if the features are not finite, or not over the cells of the grid."""
     maps = checked_maps(features_BxD, sizes)
     parts = [_anova(block) for block in blocks_of_units(maps)]
     *terms, mean_square = np.concatenate(parts, axis=1)
@@ -58,21 +52,19 @@ def _anova(maps):
     cells = tuple(range(maps.ndim - 1))
     mean_square_D = np.mean(maps**2, axis=cells)
     maps -= maps.mean(axis=cells, keepdims=True)
-    effects, left = [], maps
-    for kept in reversed(cells):
-        others = tuple(axis for axis in cells if axis != kept)
+    effects, interactions = [], maps
+    for factor in reversed(cells):
+        others = tuple(axis for axis in cells if axis != factor)
         effects.append(maps.mean(axis=others, keepdims=True) if others else maps)
-        left = left - effects[-1]
-    return np.stack([*(np.mean(part**2, axis=cells) for part in (*effects, left)), mean_square_D])
+        interactions = interactions - effects[-1]
+    parts = [np.mean(part**2, axis=cells) for part in (*effects, interactions)]
+    return np.stack([*parts, mean_square_D])
 
 
 def kernel_anova(gram_BxB, sizes) -> tuple:
-    """Traces of P K P over that of K for the projections on functions of nothing, of each factor
-    alone (F,) and of their interactions, of all orders (Hoeffding): three shares, which sum to 1.
-
-    The features' `anova_shares`, weighted by variance, with the squared mean as a further part.
-    ValueError if the matrix is not square over the grid, or 0.
-    """
+    """Three shares of the trace of K, which sum to 1: of the projections on functions of nothing,
+    of each factor alone (F,) and of their interactions of all orders (Hoeffding). ValueError if the
+    matrix is not square over the grid, or 0."""
     kernel = checked_gram(gram_BxB, sizes).reshape(*sizes[::-1], *sizes[::-1])
     factors, cells = len(sizes), prod(sizes)
     rows = list(range(factors))[::-1]

@@ -9,20 +9,13 @@ SMALLEST_SPREAD = 1e-4  # of y: where the fit is perfect, its spread tends to ze
 
 
 def censored_slopes(x_P, y_P, side_P, weights_RxP):
-    """(R,) slopes of y on x under R weightings of the points, some y being bounds only.
+    """(R,) slopes of y on x under R weightings of the points, some y being bounds only (Tobin
+    1958).
 
-    Args:
-      x_P.  y_P: values, or bounds where side_P is not 0.  side_P: 1 where the value is above y,
-        -1 where it is below, 0 where it is y.  weights_RxP: non-negative; values of positive
-        weight must have at least two distinct x.
-
-    The maximum likelihood line with normal residuals (Tobin 1958). There every bound, replaced by
-    its conditional expectation beyond it, yields this same line by least squares: the fixed point
-    of Schmee & Hahn (1979), with the residual variance that Aitkin (1981) corrected. Without
-    bounds this is ordinary least squares. The likelihood is concave in (intercept, slope, 1)
-    divided by the spread (Olsen 1978): where Newton's method stops is its maximum, in some ten
-    steps where the iteration takes thousands if most points are bounds. A slope that did not
-    converge would be NaN.
+    y_P: values, or bounds where side_P is not 0.  side_P: 1 where the value is above y, -1 where it
+    is below.  weights_RxP: non-negative; values of positive weight must have at least two distinct
+    x.  The likelihood is concave in (intercept, slope, 1) over the spread (Olsen 1978), so Newton's
+    method finds its maximum; NaN for a slope that did not converge.
     """
     x_P, y_P, weights_RxP = x_P - np.mean(x_P), y_P - np.mean(y_P), np.asarray(weights_RxP, float)
     slopes_R, parameters_Rx3 = _least_squares(x_P, y_P, weights_RxP)

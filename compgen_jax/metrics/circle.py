@@ -1,8 +1,6 @@
-"""A gap on a circle: which cells bound it, whether what is drawn in it mixes what bounds it, and
-whether a layer's curve through it stays smooth.
+"""A gap on a circle: which cells bound it, and whether an output in it mixes those at its edges.
 
-A *gap* is a run of held-out angles of one object; its *edges* are the nearest seen cells before and
-after it. NumPy, float64.
+A *gap* is a run of held-out angles of one object; its *edges* are the nearest seen cells.
 """
 
 from typing import NamedTuple
@@ -13,12 +11,9 @@ PERIOD = 360.0  # degrees
 
 
 class Gap(NamedTuple):
-    """One object's gap, in the direction of rising angles, also across 0.
-
-    label: of the object, () where the angle is the only factor.  cells (Q,) int: held out.  edges:
-    the nearest seen cells before and after it.  place (Q,): where between them a cell lies, from 0
-    to 1, both excluded.
-    """
+    """One object's gap, in the direction of rising angles, also across 0. label: of the object, ()
+    where the angle is the only factor.  cells (Q,) int: held out.  edges: the nearest seen cells
+    before and after it.  place (Q,): where between them a cell lies, 0 to 1."""
 
     label: tuple
     cells: np.ndarray
@@ -37,17 +32,17 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
     angles, gaps = factors[:, 0] % period, []
     for label in sorted(set(map(tuple, factors[:, 1:].tolist()))):
-        of = f"object {label[0]:g}" if label else "the object"
+        name = f"object {label[0]:g}" if label else "the object"
         cells = np.flatnonzero((factors[:, 1:] == np.array(label)[None]).all(axis=1))
         cells = cells[np.argsort(angles[cells])]
         hidden = held_out[cells]
         if not hidden.any():
             continue
         if hidden.all():
-            raise ValueError(f"every angle of {of} is held out, so its gap has no edges")
+            raise ValueError(f"every angle of {name} is held out, so its gap has no edges")
         starts = np.flatnonzero(hidden & ~np.roll(hidden, 1))
         if len(starts) > 1:
-            raise ValueError(f"{of} has {len(starts)} gaps, not one")
+            raise ValueError(f"{name} has {len(starts)} gaps, not one")
         cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
         around = cells[np.arange(hidden.sum() + 2) % len(cells)]
         gaps.append(_from_edge_to_edge(label, around, angles, period))
@@ -60,8 +55,8 @@ def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
     """The first and the last of the cells, by rising angle, are the edges."""
     before, *inside, after = cells.tolist()
     width = (angles_B[after] - angles_B[before]) % period or period
-    place = (angles_B[inside] - angles_B[before]) % period / width
-    return Gap(label, np.array(inside), (before, after), place)
+    fraction = (angles_B[inside] - angles_B[before]) % period / width
+    return Gap(label, np.array(inside), (before, after), fraction)
 
 
 def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
@@ -76,19 +71,19 @@ def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[G
     seen = np.flatnonzero(same & ~held_out)
     seen = seen[np.argsort((angles[seen] - angles[gap.edges[1]]) % period)]
     step = len(gap.cells) + 1
-    found = [
+    stretches = [
         _from_edge_to_edge(gap.label, seen[start : start + step + 1], angles, period)
         for start in range(0, len(seen) - step, step)
     ]
-    if not found:
+    if not stretches:
         raise ValueError(f"no {step + 1} ID cells of the object follow one another")
-    return found
+    return stretches
 
 
-def cross_fade(first_x, second_x, place_Q):
-    """(Q, ...): (1 - place) of the one edge's image and place of the other's."""
-    place = np.asarray(place_Q, np.float64).reshape(-1, *(1,) * np.ndim(first_x))
-    return (1 - place) * np.asarray(first_x)[None] + place * np.asarray(second_x)[None]
+def cross_fade(first_x, second_x, fraction_Q):
+    """(Q, ...): (1 - fraction) of the one edge's image and `fraction` of the other's."""
+    fraction = np.asarray(fraction_Q, np.float64).reshape(-1, *(1,) * np.ndim(first_x))
+    return (1 - fraction) * np.asarray(first_x)[None] + fraction * np.asarray(second_x)[None]
 
 
 def edge_weights(signals_xP, first_P, second_P):
@@ -102,9 +97,9 @@ def residual_share(signals_xP, first_P, second_P):
     1; 1 of a blank signal, which mixes nothing."""
     signals = np.asarray(signals_xP, np.float64)
     edges_2xP = np.stack([first_P, second_P]).astype(np.float64)
-    left = signals - edge_weights(signals, first_P, second_P) @ edges_2xP
+    residual = signals - edge_weights(signals, first_P, second_P) @ edges_2xP
     total = np.square(signals).sum(axis=-1)
-    share = np.square(left).sum(axis=-1) / np.where(total > 0, total, 1)
+    share = np.square(residual).sum(axis=-1) / np.where(total > 0, total, 1)
     return np.where(total > 0, share, 1.0)
 
 
@@ -118,13 +113,10 @@ def mixing_share(weights_x2):
 
 def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
     """Mean turning angle of a layer's curve over the first factor, an angle, from edge to edge of
-    what is held out, over that elsewhere: 1 of a circle, above 1 if it bends more sharply there.
-
-    The turning angle is that between the steps before and after a cell. It is a right angle where
-    the curve stands still and so has no direction. Every object with held-out angles has a curve.
-    NaN if the first factor is no angle, and where all features are alike or nothing else is seen.
-    """
-    factors, features = (np.asarray(each, np.float64) for each in (factors_BxF, features_BxD))
+    what is held out, over that elsewhere: 1 of a circle. The angle is that between the steps before
+    and after a cell, a right angle where the curve stands still. NaN if the first factor is no
+    angle, where all features are alike, and if nothing else is seen."""
+    factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
     turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
     if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():
         return np.nan

@@ -8,13 +8,7 @@ from compgen_jax import grids
 
 
 def pairs_seen(held_out_B, sizes):
-    """(B,) int: of every cell's F (F - 1) / 2 pairs of values, how many some seen cell has too.
-
-    All of a seen cell's; of a held-out cell of two factors none, as its only pair is itself. Every
-    pair of a held-out box that leaves some value of each factor out is seen beside it, so that
-    what a decoder lacks there is the combination of three or more. ValueError for a mask that is
-    not (B,) bool.
-    """
+    """(B,) int: of every cell's F (F - 1) / 2 pairs of values, how many some seen cell has too."""
     seen = grids.over_grid(~grids.checked_mask(held_out_B, sizes), sizes)
     counts, axes = np.zeros(seen.shape, int), range(seen.ndim)
     for pair in combinations(axes, 2):

@@ -2,11 +2,6 @@
 
 For activations that someone brings: rows in any order, in groups that belong together (images of
 one prompt, points of one task), of which a split never parts two. `probes` is for cells of a grid.
-
-The authors of "Scaling can lead to compositional generalization" decode constituents from the
-layers of text-to-image models, take the layer of best test F1, and rank the models' images by
-grades; decodability and grades are never joined. Here the layer is chosen on ID rows alone, and
-`success_correlation` joins the two row by row.
 """
 
 from typing import NamedTuple
@@ -25,18 +20,14 @@ TIED = 1e-3
 
 
 class Decoded(NamedTuple):
-    """What `decode` finds of L layers and F factors.
+    """What `decode` measures of L layers and F factors.
 
-    layers: names, in the order given.
-    measures: of each factor, 'r2' or 'auc'.
-    scores: (L, F) arrays 'id', 'ood', 'shuffled.id' and 'shuffled.ood'.
-    intervals: (L, F, 2) arrays 'id' and 'ood', 95%; NaN where a score, or that without one of the
-      groups, has no value.
-    without: (L, F, S) arrays 'id' and 'ood', the scores without each of the region's S groups.
-    chosen: the name of the earliest layer whose mean ID score is within `TIED` of the best.
-    quality: (L, B), how well each row's factors are decoded from a layer: the mean over the
-      factors of minus the squared error over the ID rows' variance or, of a class, of the margin
-      (`_margin`). Of ID rows by the fit that has not seen them. NaN where nothing is known.
+    measures: of each factor, 'r2' or 'auc'.  scores: (L, F) by 'id', 'ood', 'shuffled.id' and
+    'shuffled.ood'.  intervals: (L, F, 2), 95%, by 'id' and 'ood'.  without: (L, F, S) by region,
+    the scores without each of its S groups.  chosen: the earliest layer whose mean ID score is
+    within `TIED` of the best.  quality: (L, B), how well each row's factors are decoded: the mean
+    of minus the squared error over the ID variance or, of a class, of the margin; NaN where
+    unknown.
     """
 
     layers: tuple
@@ -59,21 +50,12 @@ def decode(
       folds: of the ID groups, whole, assigned at random from `seed`.
       classes: of each factor, whether its values are labels. None: of those with exactly two.
 
-    The readout is a ridge regression. Its penalty, one for each factor and fit, has the least
-    squared error over the fitted folds, each predicted from the others: only fitted rows decide.
-    ID scores are of each fold's rows by a fit on the other folds, OOD scores of one on all ID rows.
-
-    R^2 is 1 - squared error / variance around the region's own mean: 1 is exact, 0 as good as that
-    mean, and it can be negative. AUC is the share of pairs of rows, one with the label and one
-    without, that the readout orders, ties a half: 1 is exact, 0.5 chance; of a label among many,
-    that label against the others, the mean over the labels. ID pairs are of one fold, as readouts
-    of two folds differ by offsets that push the AUC of no information below 0.5. NaN where a target
-    is constant in the region or among the ID rows, where nothing can be fitted.
-
-    'shuffled.' is the mean over 3 permutations of the ID groups' targets, whole groups at a time
-    (of a donor with fewer rows they repeat); OOD rows keep their own. Intervals are by
-    delete-a-group jackknife, of readouts and a layer as they are: what other ID rows would have
-    fitted is not in them. Time is that of 16 eigenvalue problems of size min(B, D) for each layer.
+    A ridge regression, its penalty chosen within the fitted folds. ID scores are of each fold's
+    rows by a fit on the other folds, OOD scores of one on all ID rows. R^2 is around the region's
+    own mean. AUC is the share of pairs of rows of one fold, one with the label and one without,
+    that are ordered rightly; of many labels, the mean over each against the others. 'shuffled.' is
+    the mean over permutations of the ID groups' targets. NaN where a target is constant. Intervals
+    are by delete-a-group jackknife.
 
     ValueError for shapes that do not match, values that are not finite, fewer than 3 folds or ID
     groups than twice the folds, no held-out row, a group on both sides and constant factors.
@@ -123,14 +105,10 @@ def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dic
 
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
-    """Spearman's correlation over the held-out rows of how well a row's factors are decoded
-    (`Decoded.quality`, or any numbers of which more is better) with success: {'value', 'ci95'}.
-
-    Rows whose quality is NaN are left out. The interval is by delete-a-group jackknife in Fisher's
-    z, each time with new ranks. NaN where one side is constant.
-
-    ValueError unless all are (B,) and success is finite on the held-out rows.
-    """
+    """Spearman's correlation over the held-out rows of `Decoded.quality` with success: {'value',
+    'ci95'}, by delete-a-group jackknife in Fisher's z. Rows whose quality is NaN are left out; NaN
+    where one side is constant. ValueError unless all are (B,) and success is finite on the held-out
+    rows."""
     quality, success = np.asarray(quality_B, np.float64), np.asarray(success_B, np.float64)
     held_out = np.asarray(held_out_B, bool)
     groups = np.arange(len(quality)) if groups_B is None else np.asarray(groups_B)
@@ -142,7 +120,14 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
     check_finite("success", success[held_out])
     used = held_out & ~np.isnan(quality)
     quality, success = quality[used], success[used]
-    correlation = lambda kept: _correlation(midranks(quality[kept]), midranks(success[kept]))
+
+    def correlation(rows):
+        first, second = midranks(quality[rows]), midranks(success[rows])
+        if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+            return np.nan
+        first, second = first - first.mean(), second - second.mean()
+        return first @ second / np.sqrt((first @ first) * (second @ second))
+
     full = correlation(slice(None))
     _, group = np.unique(groups[used], return_inverse=True)
     without = [correlation(group != g) for g in np.unique(group)]
@@ -190,8 +175,8 @@ def _r2(targets, predictions, group):
     summed = lambda values: np.bincount(group, values)
     around, error = targets - targets.mean(), (targets - predictions) ** 2
     total = np.sum(around**2)
-    left = len(targets) - np.bincount(group)
-    totals = total - summed(around**2) - summed(around) ** 2 / np.where(left, left, np.nan)
+    others = len(targets) - np.bincount(group)
+    totals = total - summed(around**2) - summed(around) ** 2 / np.where(others, others, np.nan)
     totals[~(totals > CONSTANT * total)] = np.nan
     without = 1 - (error.sum() - summed(error)) / totals
     return np.array([1 - error.sum() / total, *without])
@@ -202,7 +187,7 @@ def _auc(positive, predictions, strata, group):
     stratum: a group's pairs are its rows' pairs, of which those within it are counted twice."""
     summed = lambda values: np.bincount(group, values)
     (wins, pairs), (wins_within, pairs_within) = (
-        _wins(positive, predictions, each) for each in (strata, group)
+        _wins(positive, predictions, within) for within in (strata, group)
     )
     total, count = wins[positive].sum(), pairs[positive].sum()
     totals = [total, *(total - summed(wins) + summed(wins_within * positive))]
@@ -234,10 +219,9 @@ def _quality(targets, predictions, measures, held_out):
 
 
 def _margin(labels_BxK, predictions_BxK, held_out):
-    """(B,) how far the true label's prediction is above the largest of the others, each measured
-    from halfway between its means over the ID rows with and without that label, as a rare label is
-    predicted low throughout. At most the mean over the ID rows of that label: what goes beyond it
-    is no better decoded. NaN for a row whose label no ID row has."""
+    """(B,) how far the true label's prediction is above the largest of the others, each from
+    halfway between its means over the ID rows with and without that label; at most the mean over
+    the ID rows of that label. NaN for a row whose label no ID row has."""
     if labels_BxK.shape[1] == 1:
         labels_BxK = np.concatenate([1 - labels_BxK, labels_BxK], axis=1)
         predictions_BxK = np.concatenate([1 - predictions_BxK, predictions_BxK], axis=1)
@@ -279,17 +263,16 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     if factors.ndim != 2 or 0 in factors.shape or held_out.shape != factors.shape[:1]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
-    check_finite("factors", factors)
     groups = np.arange(len(factors)) if groups_B is None else np.asarray(groups_B)
     if groups.shape != held_out.shape:
         raise ValueError(f"groups {groups.shape} for {len(factors)} rows")
     if not layers:
         raise ValueError("no layers")
-    for name, layer in layers.items():
-        if np.ndim(layer) < 1 or len(layer) != len(factors) or np.size(layer) == 0:
-            raise ValueError(f"layer {name} {np.shape(layer)} for {len(factors)} rows")
-        check_finite(f"layer {name}", np.asarray(layer))
-    for name, array in (("factors", factors), *layers.items()):
+    arrays = {"factors": factors} | {f"layer {name}": layer for name, layer in layers.items()}
+    for name, array in arrays.items():
+        if np.ndim(array) < 1 or len(array) != len(factors) or np.size(array) == 0:
+            raise ValueError(f"{name} {np.shape(array)} for {len(factors)} rows")
+        check_finite(name, np.asarray(array))
         if (largest := float(np.abs(array).max())) > LARGEST:
             hint = "their squares would overflow; divide them by a constant"
             raise ValueError(f"{name}: values reach {largest:.2g}: {hint}")
@@ -317,14 +300,6 @@ def _donors(groups, held_out, rng):
     for rows, donor in zip(members, rng.permutation(len(members)), strict=True):
         donor_B[rows] = np.resize(members[donor], len(rows))
     return donor_B
-
-
-def _correlation(first_B, second_B):
-    """NaN for fewer than two rows, or where one side is constant."""
-    if len(first_B) < 2 or np.ptp(first_B) == 0 or np.ptp(second_B) == 0:
-        return np.nan
-    a, b = (values - values.mean() for values in (first_B, second_B))
-    return a @ b / np.sqrt((a @ a) * (b @ b))
 
 
 def _constant(values) -> bool:

@@ -1,24 +1,6 @@
-"""How composite a map or a kernel is, as Appendix A defines it.
-
-For any number of factors: cells are in the order of `grids`, whose sizes every function takes.
-On known maps of two factors, N = 28, donut 6 to 22, sigma = 1, over all cells, and over the hole
-alone, itself a grid:
-
-    Gram matrix of   Schmidt rank   exp(entropy)   0.1-rank   interaction share
-    true bump          1 |   1       1.00 | 1.00     1 |   1      .77 | .65
-    plus               4 |   2       1.18 | 1.14     2 |   2        0 | 0
-    lookup             9 |   4       1.74 | 1.37     3 |   2      .65 | 0
-    iid noise        784 | 289       43.5 | 7.1    558 | 187      .93 | .89
-    bump code          2 |   2       1.52 | 1.36     2 |   2        0 | 0
-
-All but the noise's ranks hold for tolerances from 1e-3 to 1e-8; above 1.3e-3 the plus has rank
-2, its other two terms being effects of the border. So rank and entropy over all cells separate
-the four maps; the interaction share over the hole separates composition from superposition (plus
-and lookup alike) and from noise. Pixel noise of 1% of the amplitude, as of a well-fitted decoder,
-leaves the entropy terms at 1.10, 1.18 and 1.88 and the share at .65, 0 and .08, but not the rank,
-which counts the noise; at 3% (2.00, 1.18, 3.08; .69, .01, .42) the entropy fails too.
-Use signals: on inverted bumps the constant makes rank 4 of 1 and hides the rest.
-"""
+"""How composite a kernel is, as Appendix A defines it: rank and entropy over all cells tell a true
+bump, a plus, a lookup and noise apart. Cells are in the order of `grids`. Use signals: of inverted
+bumps the constant makes rank 4."""
 
 import numpy as np
 
@@ -28,12 +10,9 @@ RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1
 
 
 def operator_schmidt(gram_BxB, sizes, factor: int = 0):
-    """Singular values, largest first, of K as a map from the pairs of values of one factor,
-    (x, x'), to those of the others, (y, y') (Eq 1, 30).
-
-    One value only: K = k_x k_y. Of two factors either gives the same values. ValueError if the
-    matrix is not square over the grid, or 0, or there is no such factor.
-    """
+    """Singular values, largest first, of K as a map from the pairs of values of one factor, (x,
+    x'), to those of the others, (y, y') (Eq 1, 30). ValueError if the matrix is not square over the
+    grid, or 0, or there is no such factor."""
     if not 0 <= factor < len(sizes):
         raise ValueError(f"factor must be from 0 to {len(sizes) - 1}, not {factor}")
     pairs = np.moveaxis(_pairs_tensor(gram_BxB, sizes), factor, 0)
@@ -59,15 +38,12 @@ def entropy(values_K) -> float:
 
 
 def hoeffding_share(gram_BxB, sizes) -> float:
-    """Share, 0 to 1, of the squared Frobenius norm of a kernel in its lower-order terms (Eq 35).
-
-    The terms are its mean and its parts that depend on the pair of one factor alone, (x, x') or
-    (y, y') ...; the rest are interactions. ValueError for a matrix that is not square over the
-    grid, or 0.
-    """
+    """Share, 0 to 1, of the squared Frobenius norm of a kernel in its mean and its parts that
+    depend on the pair of one factor alone (Eq 35). ValueError for a matrix that is not square over
+    the grid, or 0."""
     kernel, factors = _pairs_tensor(gram_BxB, sizes), range(len(sizes))
-    of_one = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]
-    squares = sum(np.mean(each**2) for each in of_one)
+    means = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]
+    squares = sum(np.mean(mean**2) for mean in means)
     mean_square = squares - (len(sizes) - 1) * kernel.mean() ** 2
     return float(mean_square / np.mean(kernel**2))
 

@@ -1,10 +1,7 @@
 """Low rank or spatial constancy: the embeddings of a factor's tokens (section 4.1, Figures 3b, 6).
 
-Token t of one factor has the matrix E[t][row y, column x]. The paper's entropy penalty sees the
-weights lambda of E = sum_k lambda_k l_k r_k^T, with l_k and r_k of unit norm but not orthogonal:
-they are no singular values, so a matrix can be near rank one while their entropy is high. What
-composes is a stripe: an embedding of x that is constant along y. A rank-one matrix is one only
-if its left vector is constant, hence `constant_share` beside the measures of rank.
+Token t has the matrix E[t][row y, column x] = sum_k lambda_k l_k r_k^T, with l_k and r_k of unit
+norm but not orthogonal. What composes is a stripe, an embedding of x that is constant along y.
 """
 
 import numpy as np
@@ -14,18 +11,16 @@ from compgen_jax.statistics import mean_of_known
 
 
 def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
-    """By name, of every seed (T,): means over the tokens of both factors of
+    """By name, of every seed (T,): means over the tokens of both factors.
 
-    top_share:        the largest squared singular value over their sum; 1 is rank one.
-    spectrum_entropy: exp(entropy) of the squared singular values; 1 is rank one.
-    lambda_entropy:   exp(entropy) of lambda^2, which the penalty sees and which are none;
-
-    constant_share:   share of energy that is constant along the other factor's axis, mean of the
-                      factors; constant_share.x and .y are of one.
+      top_share:         the largest squared singular value over their sum; 1 is rank one
+      spectrum_entropy:  exp(entropy) of the squared singular values; 1 is rank one
+      lambda_entropy:    exp(entropy) of lambda^2, which the penalty sees
+      constant_share:    share of energy that is constant along the other factor's axis; .x, .y
 
     `of_x[t, k]` and `of_y[t, k]` are the matrices [row y, column x] of token k, `weights` the
-    lambdas of the tokens of x and then of y. Zero matrices are left out of the first three. NaN
-    without energy; ValueError if the seeds or the tokens differ, or values are not finite.
+    lambdas of the tokens of x and then of y. NaN without energy; ValueError if the seeds or the
+    tokens differ, or values are not finite.
     """
     of_x, of_y = finite("of_x", of_x_TxNxNxN, 4), finite("of_y", of_y_TxNxNxN, 4)
     weights = finite("weights", weights_Tx2NxK, 3)
@@ -50,17 +45,14 @@ def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
 
 def constant_share(matrices_TxVxHxW, axis: int):
     """(T,) share of the embeddings' squared norm that is constant along an axis: 2, over the rows,
-    for embeddings of x, whose stripe is vertical; 3, over the columns, for those of y.
-
-    It is 1 if and only if the matrices are constant along that axis, and expected to be 1 over its
-    length for iid noise; NaN without energy.
-    """
+    for those of x, whose stripe is vertical; 3, over the columns, for those of y. NaN without
+    energy."""
     means = matrices_TxVxHxW.mean(axis=axis, keepdims=True)
     varying_T, energy_T = (
         np.sum(part**2, axis=(2, 3)).sum(axis=1)
         for part in (matrices_TxVxHxW - means, matrices_TxVxHxW)
     )
-    # what is left, and not the means' energy, so that 1 is exact and never exceeded
+    # from what varies, not from the means' energy, so that 1 is exact and never exceeded
     return np.clip(1 - varying_T / np.where(energy_T > 0, energy_T, np.nan), 0, 1)
 
 

@@ -19,14 +19,9 @@ class ErrorMap(NamedTuple):
 
 
 def error_map(rows, column: str, line: str, measure: Callable) -> ErrorMap:
-    """Mean error of the rows of a table by two of its settings, whose values ascend.
-
-    Args:
-      rows: dicts, one for each trial, with `status` ('ok' or 'failed'), `column` and `line`.
-      column, line: the names of the settings along the map's axes.
-      measure: maps a row to its error and whether it is that of seen points. A trial succeeded
-        if its status is 'ok' and its error finite.
-    """
+    """Mean error of the rows of a table, dicts with `status`, by the settings `column` and `line`.
+    `measure`: row -> its error, and whether it is that of seen points. A trial succeeded if its
+    status is 'ok' and its error finite."""
     lines, columns = (sorted({row[name] for row in rows}) for name in (line, column))
     shape = len(lines), len(columns)
     sums, succeeded, trials, on_seen = (np.zeros(shape, kind) for kind in (float, int, int, bool))

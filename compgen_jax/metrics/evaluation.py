@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}) -> dict:
+def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> dict:
     """{'REGION.SCORE': mean over the points of the region}, NaN for one without points.
 
     Args: scores (B,) by name; masks (B,) bool by region; derived: a region's means by name ->
@@ -22,22 +22,23 @@ def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}
     by_region = {}
     for region, mask_B in masks.items():
         means = {name: mean(values_B, mask_B) for name, values_B in scores.items()}
-        by_region |= {f"{region}.{name}": value for name, value in (means | derived(means)).items()}
+        means |= derived(means) if derived else {}
+        by_region |= {f"{region}.{name}": value for name, value in means.items()}
     return by_region
 
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """What S trained seeds say at every cell, or networks at C steps of each; NumPy.
+    """The outputs of S trained seeds at every cell, or of networks at C steps of each; NumPy.
 
-    predict: () -> `predictions`, (S, B, ...) or (S, C, B, ...), made when they are asked for first.
-    truths (B, ...); factors (B, F); held_out (B,) bool; distance (B,), cells to the nearest seen
-    one; sizes (V_1, ..., V_F), the first factor varying fastest over the B cells; scores: the
-    task's by name, (S, B) or (S, C, B) each, of which `error` is the error.
+    predict: `predictions`, (S, B, ...) or (S, C, B, ...), or a function () -> predictions.  truths
+    (B, ...); factors (B, F); held_out (B,) bool; distance (B,), cells to the nearest seen one;
+    sizes (V_1, ..., V_F); scores: the task's by name, (S, B) or (S, C, B) each; error: which is the
+    error.
     """
 
     seeds: tuple
-    predict: Callable
+    predict: Callable | np.ndarray
     truths: np.ndarray
     factors: np.ndarray
     held_out: np.ndarray
@@ -48,11 +49,10 @@ class CellResults:
 
     @cached_property
     def predictions(self) -> np.ndarray:
-        return self.predict()
+        return self.predict() if callable(self.predict) else self.predict
 
     def _replace(self, predictions=None, **changes) -> "CellResults":
-        if predictions is not None:
-            changes["predict"] = lambda: predictions
+        changes |= {} if predictions is None else {"predict": predictions}
         return replace(self, **changes)
 
     @property
@@ -98,29 +98,22 @@ def over_networks(function: Callable, axes: int = 3) -> Callable:
     def of_all(values, *shared):
         networks = values.shape[: values.ndim - axes]
         flat = values.reshape(-1, *values.shape[len(networks) :])
-        found = jax.vmap(lambda one: function(one, *shared))(flat)
-        return jax.tree.map(lambda leaf: leaf.reshape(*networks, *leaf.shape[1:]), found)
+        results = jax.vmap(lambda network: function(network, *shared))(flat)
+        return jax.tree.map(lambda leaf: leaf.reshape(*networks, *leaf.shape[1:]), results)
 
     return of_all
 
 
 def drawn_size(signals_TxBxHxW, targets_CxHxW):
-    """(T, B) int: which size's true image, at the brightest pixel of what is drawn, is nearest.
-
-    Args:
-      signals: of T seeds at any B points.  targets: the true signals of all cells of x, y and
-        size, the first varying fastest, x and y the pixels.
-
-    An image that is brightest nowhere is read at the first pixel, one with pixels that are no
-    numbers at the first of these.
-    """
+    """(T, B) int: which size's true image, at the brightest pixel of an output, is nearest.
+    signals: at any B points.  targets: of all cells of x, y and size, the first varying fastest."""
     signals, targets = np.asarray(signals_TxBxHxW), np.asarray(targets_CxHxW)
-    height, width = targets.shape[-2:]
-    by_place = targets.reshape(-1, height * width, height * width)  # size, place, pixel
+    pixels = targets.shape[-2] * targets.shape[-1]
+    by_pixel = targets.reshape(-1, pixels, pixels)  # size, brightest pixel, pixel
     sizes = []
-    for one_BxHxW in signals:
-        flat = one_BxHxW.reshape(len(one_BxHxW), -1)
-        place = np.argmax(flat, axis=1)
-        errors = [np.square(flat - true[place]).mean(axis=1) for true in by_place]
+    for images in signals:
+        flat = images.reshape(len(images), -1)
+        brightest = np.argmax(flat, axis=1)
+        errors = [np.square(flat - true[brightest]).mean(axis=1) for true in by_pixel]
         sizes.append(np.argmin(errors, axis=0))
     return np.array(sizes)

@@ -1,12 +1,11 @@
 """Exact geometry of every layer: metric tensors, volume, factorization (paper Eq 5-7, App B).
 
-A layer maps the space of the factors into its activation space; its metric tensor g = J^T J says
-how far apart it puts neighbouring factors. Derivatives are forward-mode and exact, so g is defined
-at any real coordinate; `grid_metric` is the unit-step difference of the authors' scripts, for
-parity: it understates g by 37% for the bump code at sigma = 1.
+The metric tensor g = J^T J says how far apart a layer puts neighbouring factors; derivatives are
+exact, so g is defined at any real coordinate.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -19,17 +18,14 @@ VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 def metric_tensors(
     activations_of: Callable, points_BxF, real_F=None, points_at_once: int = POINTS_AT_ONCE
 ):
-    """The metric tensor of every layer at every point, in one pass (Eq 38).
+    """The metric tensor of every layer at every point, in one pass (Eq 38): a pytree as of
+    `activations_of`, of (B, R, R), in squared activation per squared pixel.
 
     Args:
       activations_of: (F,) factors -> pytree of activations, each of any shape; differentiable in
         forward mode.
-      points_BxF: factors, in pixels; any real values.
+      points_BxF: any real values.
       real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
-
-    Returns:
-      The same pytree with (B, R, R) metric tensors, in squared activation per squared pixel. A
-      Jacobian is contracted as soon as it is computed; none outlives its chunk of points.
     """
     along = slice(None) if real_F is None or np.all(real_F) else np.flatnonzero(real_F)
 
@@ -37,18 +33,15 @@ def metric_tensors(
         of_real = lambda real: activations_of(point.at[along].set(real))
         whole = isinstance(along, slice)
         jacobians = jax.jacfwd(activations_of if whole else of_real)(point[along])
-        flat = jax.tree.map(lambda each: each.reshape(-1, each.shape[-1]), jacobians)
-        return jax.tree.map(lambda each_DxF: jnp.einsum("df,dg->fg", each_DxF, each_DxF), flat)
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), jacobians)
+        return jax.tree.map(lambda leaf_DxF: jnp.einsum("df,dg->fg", leaf_DxF, leaf_DxF), flat)
 
     return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
 
 
 def grid_metric(activations_GxD, spacing: float = 1.0):
-    """Metric by finite differences over a grid of cells; (V_F, ..., V_1, F, F), factors in order.
-
-    `activations` (V_F, ..., V_1, D) are laid out as by `grids.over_grid`, [y, x] of two factors.
-    Central differences, one-sided at the border, between cells that are `spacing` apart.
-    """
+    """(V_F, ..., V_1, F, F): the metric by central differences between cells `spacing` apart,
+    one-sided at the border, of activations (V_F, ..., V_1, D) as from `grids.over_grid`."""
     axes = range(activations_GxD.ndim - 1)
     along = [jnp.gradient(activations_GxD, spacing, axis=axis) for axis in reversed(axes)]
     jacobian = jnp.stack(along, axis=-1)
@@ -65,25 +58,21 @@ def volume_element(metric):
 
 
 def log_volume(volume, axis=None, floor: float = VOLUME_FLOOR):
-    """log10 of volume elements, of the same shape and type; NumPy.
-
-    `axis` are the axes of one map (of one layer of one seed); None: all are. Where a map's volume
-    is below `floor` of its largest, it counts as that; a map without any volume is 0.
-    """
+    """log10 of volume elements, of the same shape and type; NumPy. `axis` are the axes of one map;
+    None: all are. Below `floor` of a map's largest volume it counts as that; a map without any is
+    0."""
     volume = np.asarray(volume)
     least = floor * volume.max(axis=axis, keepdims=True)
     return np.log10(np.maximum(volume, np.where(least > 0, least, 1)))
 
 
 def grid_log_volume(signals_BxD, sizes):
-    """log10 of the volume element at the cells of a grid of two factors, by the differences of
-    `grid_metric`: for codes without a derivative. (V_y, V_x) NumPy, as from `log_volume`.
-
-    It is computed in float64: in float32 the volume of a degenerate map is its rounding error.
-    """
+    """(V_y, V_x) log10 of the volume element at the cells of a grid of two factors, by differences,
+    for codes without a derivative; in float64, as in float32 a degenerate map's is rounding
+    error."""
     signals = np.asarray(signals_BxD, np.float64).reshape(*sizes[::-1], -1)
     along_y, along_x = np.gradient(signals, axis=(0, 1))
-    dot = lambda one, other: np.einsum("yxd,yxd->yx", one, other)
+    dot = partial(np.einsum, "yxd,yxd->yx")
     squared = dot(along_x, along_x) * dot(along_y, along_y) - dot(along_x, along_y) ** 2
     return log_volume(np.sqrt(np.maximum(squared, 0)))
 
@@ -119,13 +108,9 @@ def cosines(metric):
 
 @jax.jit
 def factorization(metrics_BxFxF) -> tuple:
-    """The paper's score of how orthogonal the factors' tangents are, in [0.5, 1], in two ways:
-    1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean over points of
-    1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42).
-
-    Both average over pairs i < j of factors. Neither tells composition from lookup or noise (see
-    docs/reference/metrics.md).
-    """
+    """The paper's score of how orthogonal the factors' tangents are, in [0.5, 1], in two ways, over
+    pairs i < j: 1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean over
+    points of 1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42)."""
     size = metrics_BxFxF.shape[-1]
     i, j = jnp.triu_indices(size, k=1)
     crossed = jnp.abs(metrics_BxFxF[:, i, j])

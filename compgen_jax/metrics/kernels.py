@@ -1,18 +1,6 @@
-"""Similarity of points: Gram matrices, ideal kernels and their agreement (Figures 1e, 8; A.4).
-
-Correlation of the outputs' cosine similarities over the hole with the binary kernel ('sum'),
-with the true images', and with the binary given the true images'; N = 28, donut 6 to 22:
-
-    map            binary   true   binary given true
-    true bump       .315   1.000   NaN
-    plus            .604    .636   .552
-    lookup          .604    .633   .550
-    iid noise      -.002    .004  -.003
-
-So the third column separates superposition, plus or lookup, from composition, where nothing is
-left to explain, and from noise; it cannot tell plus from lookup (`decomposition` can). A layer
-agrees with the binary kernel to .3 by rendering true bumps: the first column alone says little.
-"""
+"""Similarity of points: Gram matrices, ideal kernels and their agreement (Figures 1e, 8; A.4). A
+layer agrees with the binary kernel to .3 by rendering true bumps; beyond the true images' kernel it
+agrees only if it superposes."""
 
 import numpy as np
 
@@ -23,13 +11,9 @@ EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control exp
 
 
 def gram(features_BxD, center: bool = False):
-    """Inner products of all pairs of points (Eq 2, 34); (B, B) float64.
-
-    `center` first subtracts every feature's mean over the points. Products are summed in float64
-    over blocks of features: at 784 x 50,176 a float32 product is off by up to 9e-7 of the largest
-    entry and gives the true bump, of Schmidt rank 1, rank 26 at a tolerance of 1e-8; the blocks
-    take 2.7 times as long (0.4 s) and 25 MB. ValueError unless features are a finite (B >= 2, D).
-    """
+    """Inner products of all pairs of points (Eq 2, 34); (B, B) float64, as in float32 a true bump
+    has a Schmidt rank of 26. `center` first subtracts every feature's mean. ValueError unless
+    features are a finite (B >= 2, D)."""
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
@@ -45,11 +29,8 @@ def gram(features_BxD, center: bool = False):
 
 
 def cosine(gram_BxB):
-    """Cosine similarity, -1 to 1, from a Gram matrix; of centred features if it is centred.
-
-    A point of zero norm (a blank image, the ramp code of the origin) is similar to none: 0.
-    ValueError if all points are such: constant features, if centred, or a dead layer.
-    """
+    """Cosine similarity, -1 to 1, from a Gram matrix. A point of zero norm (a blank image) is
+    similar to none: 0. ValueError if all points are such."""
     gram_BxB = finite("gram", gram_BxB, 2)
     norm_B = np.sqrt(np.diag(gram_BxB))
     if not norm_B.any():
@@ -70,11 +51,8 @@ def l2(gram_BxB):
 
 
 def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: float = 1.0):
-    """Share of the pixels, 0 to 1, where both signals exceed `threshold * amplitude`; (B, B).
-
-    The authors' measure for Figure 8: no intersection over union. A true bump at sigma = 1
-    covers one pixel, so the true images' overlap is the identity over H*W.
-    """
+    """(B, B) share of the pixels, 0 to 1, where both signals exceed `threshold * amplitude`: the
+    authors' measure for Figure 8."""
     signals = np.asarray(signals_BxHxW)
     check_finite("signals", signals)
     dark_BxP = (signals > threshold * amplitude).reshape(len(signals), -1).astype(np.float32)
@@ -88,7 +66,7 @@ def binary(factors_BxF):
     """
     factors = finite("factors", factors_BxF, 2)
     same = [values[:, None] == values[None, :] for values in factors.T]
-    return sum(each.astype(np.float64) for each in same) / len(same)
+    return sum(equal.astype(np.float64) for equal in same) / len(same)
 
 
 def correlation(a_P, b_P) -> float:
@@ -102,17 +80,13 @@ def correlation(a_P, b_P) -> float:
 
 
 def partial_correlation(a_P, b_P, control_P) -> float:
-    """Correlation of the entries of a and b that is left once both are regressed on a third
-    kernel's, -1 to 1.
-
-    Says whether a layer agrees with the binary kernel beyond what the neighbourhood structure of
-    the true images explains. NaN if the control explains a or b entirely.
-    """
+    """Correlation of the entries of a and b that remains once both are regressed on a third
+    kernel's, -1 to 1. NaN if the control explains a or b entirely."""
     regressors = np.stack([np.ones(len(control_P)), control_P], axis=1)
     entries = np.stack([a_P, b_P], axis=1)
     residuals = entries - regressors @ np.linalg.lstsq(regressors, entries)[0]
-    left = np.linalg.norm(residuals, axis=0)
-    if (left <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():
+    norms = np.linalg.norm(residuals, axis=0)
+    if (norms <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():
         return float("nan")
     return correlation(*residuals.T)
 

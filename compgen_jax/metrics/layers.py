@@ -195,12 +195,9 @@ def output_agreements(layer: Layer) -> dict | None:
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
     """Correlations of a kernel with the binary kernel, with the kernel of the true outputs, and
-    with the binary one beyond that of the true outputs: over pairs of held-out cells, and
-    (`cross_`) over pairs of a held-out and an ID cell, the "top left section" of Figure 8.
-
-    All kernels are of the cells, (B, B), and the same similarity. NaN for fewer than three held-out
-    cells; `cross_` also without an ID cell.
-    """
+    with the binary one beyond that of the true outputs, all (B, B): over pairs of held-out cells,
+    and (`cross_`) over pairs of a held-out and an ID cell (the "top left section" of Figure 8). NaN
+    for fewer than three held-out cells; `cross_` also without an ID cell."""
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return correlations
@@ -219,14 +216,9 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
 def geometry_numbers(layer: Layer) -> dict | None:
-    """Factorization in two ways, and how the volume of the held-out cells compares with that of
-    the ID cells.
-
-    `volume.log10_ratio` is the difference of mean log10 volumes; `inner_` leaves out the cells at
-    the `border`, and `inner_effect` is the difference over the pooled standard deviation (Cohen's
-    d). `volume.ood_spread` is the standard deviation of log10 volume over the held-out cells. NaN
-    for a region without cells.
-    """
+    """Factorization in two ways, and log10 volume of the held-out cells: its mean less that of the
+    ID cells (`inner_`: without the border's cells), this over the pooled standard deviation
+    (Cohen's d), and its spread. NaN for a region without cells."""
     if layer.tensors is None:
         return None
     volume = np.asarray(geometry.volume_element(layer.tensors), np.float64)

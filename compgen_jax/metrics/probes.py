@@ -1,13 +1,8 @@
 """Can the factors be read off a layer linearly, at unseen points? (Figures 2, 11-14)
 
-Ridge regression in closed form. The authors fit and score least squares on the same 784 points;
-with as many features as points that R^2 is 1 whatever the features. Here a probe is fitted on ID
-points and scored on ID points left out and on OOD points.
-
-Of x from the outputs, R^2 on ID and OOD points and OOD class accuracy; N = 28, donut 6 to 22:
-true bump .999, .64, .16; plus 1, 1, 1; lookup .999, .75, 1; iid noise -.005, -.03, 0. A probe
-separates noise from the rest, but decodability is not composition: a lookup is decoded better
-than the true image, whose pixels in the hole no fitted point lights up.
+A ridge regression is fitted on ID points and scored on ID points left out and on OOD points.
+Decodability is not composition: a lookup is decoded better than the true image, whose pixels in the
+hole no fitted point lights up.
 """
 
 import numpy as np
@@ -21,24 +16,20 @@ SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
 def probe(
     features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, real=None, periods=None
 ) -> dict:
-    """Linear decodability of the factors; every value is an (F,) array in their order.
+    """Linear decodability of the factors: `SCORES`, (F,) each.
 
     Args:
       features: (B, D), any D.  factors: (B, F).  held_out: (B,) bool.
       folds: of the ID points, assigned at random from `seed`.
-      real: whether the values of each factor are numbers. For labels r2 is NaN, and only the
-        accuracies say something. None: all are.
-      periods: of each factor, inf where it does not repeat. An angle jumps where it repeats, so
-        its cosine and sine are probed, and its r2 is over both. None: none repeats.
+      real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
+      periods: of each factor, inf where it does not repeat. Of an angle the cosine and sine are
+        probed. None: none repeats.
 
-    Returns `id_r2`, cross-validated on the ID points; `ood_r2`, of a fit on all ID points, against
-    the OOD points' own mean, so it can be below 0; `id_accuracy` and `ood_accuracy`, the share of
-    points whose value of a factor is the largest of a ridge on its one-hot classes. Penalties are
-    chosen within the fitted points by leave-one-out. Constant features decode nothing; a target
-    without variance, or no OOD point, gives NaN.
-
-    ValueError for shapes that do not match, features that are not finite and fewer ID points
-    than twice the folds.
+    `id_r2` is cross-validated on the ID points; `ood_r2` of a fit on all ID points, around the OOD
+    points' own mean; the accuracies are shares of points whose value of a factor is the largest of
+    a ridge on its one-hot classes. NaN for a target without variance, or no OOD point. ValueError
+    for shapes that do not match, values that are not finite and fewer ID points than twice the
+    folds.
     """
     features, factors = readout.compact(features_BxD), np.asarray(factors_BxF, np.float64)
     held_out = np.asarray(held_out_B, bool)
@@ -49,7 +40,9 @@ def probe(
         )
     check_finite("factors", factors)
     real = checked_real(real, factors.shape[1])
-    periods = checked_periods(periods, factors.shape[1])
+    periods = np.full(len(real), np.inf) if periods is None else np.asarray(periods, np.float64)
+    if periods.shape != real.shape or not (periods > 0).all():
+        raise ValueError(f"periods {periods} for {len(real)} factors: one above 0 each")
     seen = np.sum(~held_out)
     if seen < 2 * folds:
         raise ValueError(f"{seen} ID points: {folds} folds need at least {2 * folds}")
@@ -92,14 +85,6 @@ def checked_real(real, factors: int):
     if real_F.shape != (factors,):
         raise ValueError(f"real {real} for {factors} factors")
     return real_F
-
-
-def checked_periods(periods, factors: int):
-    """(F,), inf where `periods` is None. ValueError unless there is one above 0 for each factor."""
-    periods_F = np.full(factors, np.inf) if periods is None else np.asarray(periods, np.float64)
-    if periods_F.shape != (factors,) or not (periods_F > 0).all():
-        raise ValueError(f"periods {periods} for {factors} factors: one above 0 each")
-    return periods_F
 
 
 def targets_of(values_B, period: float):

@@ -12,19 +12,16 @@ RELATIVE_NOISE = 1e-12  # of the largest eigenvalue: directions below are roundi
 
 
 def compact(features_BxD):
-    """Centred features in at most min(B, D) dimensions with the same inner products, float64.
-
-    Ridge regression knows features only up to rotation, so this stands for them in every fit:
-    the primal problem if D < B, the dual if not. Errors as in `kernels.gram`.
-    """
+    """Centred features in at most min(B, D) dimensions with the same inner products, float64: all
+    that ridge regression knows. Errors as in `kernels.gram`."""
     features = np.asarray(features_BxD)
     if features.ndim == 2 and features.shape[1] < features.shape[0]:
         check_finite("features", features)
         offset = features.astype(np.float64) - features[:1]
         return offset - offset.mean(axis=0, keepdims=True)
     values, vectors = np.linalg.eigh(gram(features, center=True))
-    kept = values > RELATIVE_NOISE * max(values[-1], 0)
-    return vectors[:, kept] * np.sqrt(values[kept])
+    significant = values > RELATIVE_NOISE * max(values[-1], 0)
+    return vectors[:, significant] * np.sqrt(values[significant])
 
 
 def folds_of(groups, held_out, folds, rng):
@@ -37,12 +34,9 @@ def folds_of(groups, held_out, folds, rng):
 
 def cross_fitted(features_BxD, targets, fold_B, folds: int, whole_folds: bool = False) -> list:
     """Predictions of each of the targets, (B, T): of the rows of a fold by a fit to all other
-    folds, of rows in no fold (-1) by the fit to all folds.
-
-    The columns of one target share a penalty, the one of `PENALTIES` with the least error on rows
-    that are left out of the fitted ones: each row alone (`ridge`) or, for rows that belong
-    together, `whole_folds`.
-    """
+    folds, of rows in no fold (-1) by the fit to all folds. The columns of one target share the
+    penalty of `PENALTIES` with the least error on rows left out of the fitted ones: each row alone
+    (`ridge`), or `whole_folds`."""
     if whole_folds:
         return _cross_fitted_by_folds(features_BxD, targets, fold_B, folds)
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]
@@ -117,18 +111,36 @@ def r2(targets_BxT, predictions_BxT) -> float:
 # --- penalties by whole folds -------------------------------------------------------------------
 
 
+class _Fit(NamedTuple):
+    """Means (D,) and (T,), principal axes (D, R), their squared singular values (R,), the targets
+    along them (R, T), and the unit of penalties."""
+
+    features: np.ndarray
+    targets: np.ndarray
+    axes: np.ndarray
+    squared: np.ndarray
+    along: np.ndarray
+    unit: float
+
+
 def _cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
     """For the penalties every fold of the fitted rows is predicted from their other folds: a ridge
-    is fitted without each pair of folds, and its errors on both are kept. A penalty is relative to
-    the fit's own mean squared singular value."""
+    is fitted without each pair of folds, and its errors on both count. A penalty is relative to the
+    fit's own mean squared singular value."""
     targets_BxT = np.concatenate(targets, axis=1)
     owner_T = np.repeat(range(len(targets)), [target.shape[1] for target in targets])
     pieces = [(features_BxD[fold_B == k], targets_BxT[fold_B == k]) for k in range(folds)]
     moments = [(len(x), x.sum(axis=0), t.sum(axis=0), x.T @ x, x.T @ t) for x, t in pieces]
 
-    def fit(*left_out):
-        kept = [moments[k] for k in range(folds) if k not in left_out]
-        return _fit(*(sum(parts) for parts in zip(*kept, strict=True)))
+    def fit(*left_out) -> _Fit:
+        fitted = [moments[k] for k in range(folds) if k not in left_out]
+        count, features_D, targets_T, square_DxD, cross_DxT = map(sum, zip(*fitted, strict=True))
+        mean_D, mean_T = features_D / count, targets_T / count
+        squared_R, axes = np.linalg.eigh(square_DxD - count * np.outer(mean_D, mean_D))
+        along = axes.T @ (cross_DxT - count * np.outer(mean_D, mean_T))
+        squared_R = np.maximum(squared_R, 0)
+        unit = squared_R.mean() if squared_R.any() else 1.0
+        return _Fit(mean_D, mean_T, axes, squared_R, along, unit)
 
     errors = np.zeros((folds + 1, len(PENALTIES), targets_BxT.shape[1]))
     for j, k in combinations(range(folds), 2):
@@ -139,34 +151,10 @@ def _cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
     for k in range(folds):
         solved = fit(k)
         errors[folds] += _errors(solved, *pieces[k])
-        predictions[fold_B == k] = _predict(solved, pieces[k][0], _best(errors[k], owner_T))
+        predictions[fold_B == k] = _predict(solved, pieces[k][0], errors[k], owner_T)
     new = fold_B < 0
-    predictions[new] = _predict(fit(), features_BxD[new], _best(errors[folds], owner_T))
+    predictions[new] = _predict(fit(), features_BxD[new], errors[folds], owner_T)
     return [predictions[:, owner_T == target] for target in range(len(targets))]
-
-
-class _Fit(NamedTuple):
-    """Means (D,) and (T,), principal axes (D, R), their squared singular values (R,), and the
-    targets along them (R, T)."""
-
-    features: np.ndarray
-    targets: np.ndarray
-    axes: np.ndarray
-    squared: np.ndarray
-    along: np.ndarray
-
-
-def _fit(count, features_D, targets_T, square_DxD, cross_DxT) -> _Fit:
-    mean_D, mean_T = features_D / count, targets_T / count
-    squared_R, axes = np.linalg.eigh(square_DxD - count * np.outer(mean_D, mean_D))
-    along = axes.T @ (cross_DxT - count * np.outer(mean_D, mean_T))
-    return _Fit(mean_D, mean_T, axes, np.maximum(squared_R, 0), along)
-
-
-def _gains(fit: _Fit, penalties_x):
-    """(R, ...) what a target along an axis is divided by: squared singular value and penalty."""
-    unit = fit.squared.mean() if fit.squared.any() else 1.0
-    return fit.squared.reshape(-1, *(1,) * np.ndim(penalties_x)) + unit * penalties_x[None]
 
 
 def _errors(fit: _Fit, features_QxD, targets_QxT):
@@ -174,23 +162,23 @@ def _errors(fit: _Fit, features_QxD, targets_QxT):
     which is the same up to 1e-13 of the targets' squares."""
     along_QxR = (features_QxD - fit.features) @ fit.axes
     wanted = targets_QxT - fit.targets
-    weights_RxPxT = fit.along[:, None] / _gains(fit, PENALTIES)[:, :, None]
+    gains_RxP = fit.squared[:, None] + fit.unit * PENALTIES[None]
+    weights_RxPxT = fit.along[:, None] / gains_RxP[:, :, None]
     flat = weights_RxPxT.reshape(len(weights_RxPxT), -1)
     if len(along_QxR) <= along_QxR.shape[1]:
-        left = (along_QxR @ flat).reshape(-1, *weights_RxPxT.shape[1:]) - wanted[:, None]
-        return np.einsum("qpt,qpt->pt", left, left)
+        residuals = (along_QxR @ flat).reshape(-1, *weights_RxPxT.shape[1:]) - wanted[:, None]
+        return np.einsum("qpt,qpt->pt", residuals, residuals)
     twice = (along_QxR.T @ along_QxR @ flat).reshape(weights_RxPxT.shape)
     twice -= 2 * (along_QxR.T @ wanted)[:, None]
     return np.einsum("rpt,rpt->pt", weights_RxPxT, twice) + np.sum(wanted**2, axis=0)[None]
 
 
-def _best(errors_PxT, owner_T):
-    """(T,) the penalty of least error, the largest of equals, summed over an owner's columns."""
+def _predict(fit: _Fit, features_QxD, errors_PxT, owner_T):
+    """(Q, T), at the penalty of least error, the largest of equals, summed over an owner's
+    columns."""
     of_owner = np.zeros((len(PENALTIES), owner_T.max() + 1))
     np.add.at(of_owner.T, owner_T, errors_PxT.T)
-    return PENALTIES[::-1][np.argmin(of_owner[::-1], axis=0)][owner_T]
-
-
-def _predict(fit: _Fit, features_QxD, penalties_T):
+    penalties_T = PENALTIES[::-1][np.argmin(of_owner[::-1], axis=0)][owner_T]
     along_QxR = (features_QxD - fit.features) @ fit.axes
-    return fit.targets + along_QxR @ (fit.along / _gains(fit, penalties_T))
+    gains_RxT = fit.squared[:, None] + fit.unit * penalties_T[None]
+    return fit.targets + along_QxR @ (fit.along / gains_RxT)

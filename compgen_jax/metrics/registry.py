@@ -4,13 +4,9 @@
     def share_of_zeros(layer):
         return np.mean(layer.features == 0)
 
-It is given a `layers.Layer` and returns one number, or numbers by name; None if it has none there,
-which counts as NaN. A metric is measured at one of two places:
-
-    grid    every cell of the factors' grid, or of a sub-grid
-    points  the task's own points, which may form no grid
-
-`runs.measure` fills a run's table with them, `function` measures any function of the factors.
+It is given a `layers.Layer` and returns one number, or numbers by name; None counts as NaN. It is
+measured at one of two places: `grid`, every cell of the factors' grid or of a sub-grid, and
+`points`, the task's own points, which may form no grid.
 """
 
 from collections.abc import Callable
@@ -62,12 +58,13 @@ def layer_metric(*names: str, at: str = "grid", of_output: bool = False) -> Call
     return register
 
 
-def numbers(metrics: list[Metric], layer, say=lambda name: None) -> dict[str, float]:
+def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[str, float]:
     """The numbers of these metrics of one layer, by name. `say` is told the first name of each
     beforehand. TypeError for a metric that lacks a number or gives an array."""
     by_name = {}
     for metric in metrics:
-        say(metric.names[0])
+        if say:
+            say(metric.names[0])
         values = metric.function(layer)
         if not isinstance(values, dict):
             values = dict.fromkeys(metric.names, np.nan if values is None else values)

@@ -1,14 +1,13 @@
-"""At which value of a setting does a score cross a target, and how does that value grow?
+"""At which value of a setting does a score cross a target, and how does that value grow? (Figure
+4c: training images that are needed, as a function of the grid's side N.)
 
-Of Figure 4c: how many training images a model needs, as a function of the grid's side N. The paper
-says N^3 for bumps only and N with stripes, but not which accuracy counts as enough, by which pixel
-tolerance or where, so every reading is computed from one table: a list of dicts, one per trained
-trial, with the sweep's axes by their names, `seed`, the searched field, `status` ('ok' or 'failed')
-and scores such as 'ood.exact_accuracy'. NumPy and SciPy only.
+A table is a list of dicts, one per trial: the sweep's axes by their names, `seed`, the searched
+field, `status` ('ok' or 'failed') and scores such as 'ood.exact_accuracy'.
 """
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +27,9 @@ def searched_places(held_out: bool) -> tuple[str, ...]:
 
 
 class Threshold(NamedTuple):
-    """The value that is needed. `status` says how to read it: 'reached'; 'above', more than value
-    (not reached by the largest); 'below', at most value (reached by the smallest); 'unknown', NaN
-    (no finite scores). `bracket`: the neighbouring values with finite scores on either side of the
-    crossing; None if it is not 'reached'."""
+    """The value that is needed, by its `status`: 'reached'; 'above', more than it (not reached by
+    the largest); 'below', at most it (reached by the smallest); 'unknown', NaN (no finite scores).
+    `bracket`: the neighbouring values on either side of the crossing, if 'reached'."""
 
     value: float
     status: str
@@ -39,12 +37,9 @@ class Threshold(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Thresholds of S seeds at K values of one axis, for one score and target.
-
-    score: the table's column.  target: of it.  along: the axis' name (None: K is 1).  fixed: values
-    of the other axes.  along_K and seeds_S ascending; values_SxK of the searched field; status_SxK
-    and factor_SxK, between the values on either side of reached ones, as in `Threshold`.
-    """
+    """Thresholds of S seeds at K values of the axis `along` (None: K is 1), for a score and a
+    target, at `fixed` values of the other axes. values_SxK, status_SxK: as in `Threshold`;
+    factor_SxK: between the values on either side of a reached one."""
 
     score: str
     target: float
@@ -60,16 +55,10 @@ class Curve(NamedTuple):
 def threshold(values, scores, target: float) -> Threshold:
     """The value at which a score that rises reaches the target.
 
-    Args:
-      values: (P,) positive numbers, in any order.  scores: (P,); what is not finite is left out.
-      target: finite.
-
-    The scores are made non-decreasing by isotonic regression (points of equal value count as their
-    mean, weighted by how many they are), so that one lucky trial does not set the threshold.
-    The crossing is interpolated linearly in the logarithm of the value.
-
-    Raises ValueError for no points, lengths that differ, values that are not positive, or a target
-    that is not finite.
+    values: (P,) positive numbers, in any order.  scores: (P,); what is not finite is left out. They
+    are made non-decreasing by isotonic regression, so that one lucky trial does not set the
+    threshold; the crossing is interpolated in the logarithm of the value. ValueError for other
+    shapes, values that are not positive, or a target that is not finite.
     """
     values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
     if values_P.ndim != 1 or values_P.size == 0 or values_P.shape != scores_P.shape:
@@ -100,22 +89,20 @@ def threshold(values, scores, target: float) -> Threshold:
     if first == values_M.size:
         return Threshold(float(values_M[-1]), ABOVE)
     around = slice(first - 1, first + 1)
-    (left, right), (low, high) = np.log(values_M[around]), fit_M[around]
+    (lower, upper), (low, high) = np.log(values_M[around]), fit_M[around]
     share = min((target - low) / (high - low), 1.0)  # above 1 only by the tolerance
-    value = float(np.exp(left + share * (right - left)))
+    value = float(np.exp(lower + share * (upper - lower)))
     return Threshold(value, REACHED, tuple(values_M[around].tolist()))
 
 
 def refinement(
-    values, scores, target: float, count: int, whole: bool = True, allowed=lambda value: True
+    values, scores, target: float, count: int, whole: bool = True, allowed: Callable = bool
 ) -> list:
-    """`count` values to measure next, ascending, strictly inside the bracket.
+    """`count` values to measure next, ascending, strictly inside the bracket, spaced geometrically.
 
-    Of `whole` numbers they are the free integers nearest to a geometric spacing; all of them where
-    `count` or fewer are free. A number that is not `allowed` is not free, nor is one in `values`,
-    even where its score is not finite.
-    Other numbers are spaced geometrically. Empty if there is no bracket. ValueError for a negative
-    count and as for `threshold`.
+    Of `whole` numbers they are the nearest integers that are `allowed` and not in `values`; all of
+    them where `count` or fewer are. Empty if there is no bracket. ValueError for a negative count
+    and as for `threshold`.
     """
     if count < 0:
         raise ValueError(f"count must not be negative, not {count}")
@@ -138,15 +125,9 @@ def thresholds(
     rows, score: str, target: float, *, field: str, along: str | None = None, fixed=None
 ) -> Curve:
     """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
-    have the `fixed` values.
-
-    Args:
-      score: a column, as 'ood.exact_accuracy'.  field: the searched one, a column.
-
-    Failed trials and seeds that lack a value of the axis leave 'unknown' where nothing else is
-    known. Raises ValueError if no row is left, if the rows left mix several values of another axis,
-    for a column that there is not, and as `threshold` does.
-    """
+    have the `fixed` values, for the column `score` and the searched column `field`. 'unknown' where
+    nothing else is known. ValueError if no row remains, if they mix several values of another axis,
+    for an unknown column, and as `threshold` does."""
     fixed = fixed or {}
     names = [score, field, *([along] if along else []), *fixed]
     missing = [name for name in names if rows and name not in rows[0]]
@@ -161,13 +142,13 @@ def thresholds(
     points: dict[Any, list] = {}
     for row in rows:
         value = row[score] if row["status"] == "ok" else math.nan
-        place = row["seed"], row[along] if along else 0
-        points.setdefault(place, []).append((row[field], value))
+        trial = row["seed"], row[along] if along else 0
+        points.setdefault(trial, []).append((row[field], value))
     seeds_S, along_K = map(np.unique, zip(*points, strict=True))
     values_SxK, factor_SxK = np.full((2, seeds_S.size, along_K.size), np.nan)
     status_SxK = np.full(values_SxK.shape, UNKNOWN)
-    for (seed, at), pairs in points.items():
-        cell = np.searchsorted(seeds_S, seed), np.searchsorted(along_K, at)
+    for (seed, coordinate), pairs in points.items():
+        cell = np.searchsorted(seeds_S, seed), np.searchsorted(along_K, coordinate)
         values_SxK[cell], status_SxK[cell], ends = threshold(*zip(*pairs, strict=True), target)
         if ends:
             factor_SxK[cell] = ends[1] / ends[0]
@@ -175,18 +156,12 @@ def thresholds(
 
 
 def exponent(curve: Curve) -> dict:
-    """Slope of log threshold on the log of the axis' value N over all seeds, with its interval.
+    """Slope of log threshold on the log of the axis' value over all seeds: {'value', 'ci95',
+    'reached', 'above', 'below', 'unknown', 'coarse'}; the others count thresholds, 'coarse' those
+    that are known to a factor above `COARSE` only.
 
-    {'value', 'ci95': [low, high], 'reached', 'above', 'below', 'unknown', 'coarse'}: the others
-    count thresholds, 'coarse' the reached ones that are known to a factor above `COARSE` only:
-    between values so far apart a threshold lies where their own law puts it (see
-    `is_resolved`). Censored ones enter by `censored_slopes`; unknown ones say nothing and do not
-    enter. Without censoring the slope is that of ordinary least squares. It is not identified,
-    NaN with a NaN interval, where fewer than two distinct N have a reached threshold.
-
-    The interval is `jackknife_interval` over seeds, each with its thresholds at all N: NaN where
-    the exponent is not identified without one of them, and for a single seed. Without censoring
-    it is Student's t interval of the seeds' own exponents.
+    Bounds enter by `censored_slopes`, unknown thresholds do not. NaN where fewer than two values
+    have a reached threshold. The interval is `jackknife_interval` over seeds.
     """
     count, status_SxK = curve.seeds_S.size, curve.status_SxK
     counts_RxS = np.concatenate([np.ones((1, count)), 1 - np.eye(count)])  # all, all but one
@@ -194,11 +169,11 @@ def exponent(curve: Curve) -> dict:
     identified_R = reached_RxK.sum(axis=1) >= 2
     slopes_R = np.full(1 + count, np.nan)
     if identified_R.any():
-        seed_P, place_P = np.nonzero(status_SxK != UNKNOWN)
-        known_P = status_SxK[seed_P, place_P]
+        seed_P, along_P = np.nonzero(status_SxK != UNKNOWN)
+        known_P = status_SxK[seed_P, along_P]
         slopes_R[identified_R] = censored_slopes(
-            np.log(curve.along_K[place_P]),
-            np.log(curve.values_SxK[seed_P, place_P]),
+            np.log(curve.along_K[along_P]),
+            np.log(curve.values_SxK[seed_P, along_P]),
             (known_P == ABOVE).astype(int) - (known_P == BELOW),
             counts_RxS[identified_R][:, seed_P],
         )

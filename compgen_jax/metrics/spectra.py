@@ -11,12 +11,9 @@ from compgen_jax.metrics.kernels import gram
 
 
 class Spectrum(NamedTuple):
-    """Eigenvalues (B,) of the covariance, largest first, and three counts of dimensions.
-
-    numerical_rank: eigenvalues above the threshold times the largest (the authors' 1e-3: standard
-    deviations above 3% of the largest).  energy_rank: the fewest that sum to the given share of
-    the total.  participation_ratio: (sum l)^2 / sum l^2.
-    """
+    """Eigenvalues (B,) of the covariance, largest first, and three counts of dimensions:
+    eigenvalues above a threshold times the largest, the fewest that sum to a share of the total,
+    (sum l)^2 / sum l^2."""
 
     eigenvalues: np.ndarray
     numerical_rank: int
@@ -25,12 +22,8 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(features_BxD, threshold: float = 1e-3, energy: float = 0.99) -> Spectrum:
-    """Spectrum and effective ranks of the (1/B) covariance of features (B, D).
-
-    Its eigenvalues are those of the centred Gram matrix over B: a layer of 50,176 features needs
-    no covariance of that size. ValueError if the features are constant over the points or not
-    finite.
-    """
+    """Spectrum and effective ranks of the (1/B) covariance of features (B, D), from the centred
+    Gram matrix. ValueError if they are constant over the points or not finite."""
     eigenvalues = np.linalg.eigvalsh(gram(features_BxD, center=True))[::-1] / len(features_BxD)
     if eigenvalues[0] <= 0:
         raise ValueError("features: constant over the points, so they have no spectrum")

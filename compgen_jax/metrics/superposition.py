@@ -1,13 +1,8 @@
 """Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4)
 
-The paper builds the superpositions in two ways: the decoder's outputs for codes whose other part
-is the mean over the training set (E6), and the sums of its outputs at the seen cells that share x
-or y (E7). Either gives a signal for each factor of a held-out point; how much of the output they
-explain is compared with the superpositions of other coordinates.
-
-R^2 over the hole on the sums of matching outputs, mean and control, for maps that draw true
-bumps elsewhere; N = 28, donut 6 to 22: plus .40 (.04), lookup .34 (.03), true bump .014 (.001),
-iid noise .003 (.002). So it separates superposition from composition and from noise.
+The paper builds superpositions in two ways: outputs for codes whose other part is the mean over the
+training set (E6), and sums of outputs at the seen cells that share x or y (E7). How much of an
+output they explain is compared with superpositions of other coordinates.
 """
 
 import jax.numpy as jnp
@@ -18,12 +13,9 @@ from compgen_jax.statistics import mean_of_known
 
 
 def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
-    """Codes that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)]; F JAX arrays (E,).
-
-    `code_E` is the code of a point, one part after the other for each factor, of these lengths;
-    `mean_code_E` its mean over the training set, every training point counted as often as it was
-    drawn. ValueError for other shapes.
-    """
+    """Codes (E,) that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)], of a code
+    whose parts have these lengths and the mean code of the training points. ValueError for other
+    shapes."""
     shape = (sum(lengths),)
     if jnp.shape(code_E) != shape or jnp.shape(mean_code_E) != shape:
         raise ValueError(
@@ -36,12 +28,8 @@ def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
 
 
 def matching_sums(outputs_BxD, factors_BxF, points_QxF):
-    """(Q, F, D): sums of the seen outputs that share each of a point's values of the factors.
-
-    Args: outputs and factors of the seen cells, every cell once; points that are held out, so
-    that no cell matches them in all factors. ValueError if a point has a value that no seen cell
-    has.
-    """
+    """(Q, F, D): sums of the seen outputs that share each of a held-out point's values of the
+    factors. ValueError if a point has a value that no seen cell has."""
     outputs, factors = finite("outputs", outputs_BxD, 2), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
     sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
@@ -53,8 +41,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
         sums_QxFxD[:, f] = (matches_VxB @ outputs)[index_Q]
         matched_QxF[:, f] = matches_VxB.any(axis=1)[index_Q]
     if not matched_QxF.all():
-        alone = points[~matched_QxF.all(axis=1)]
-        raise ValueError(f"points {alone[:8].tolist()} have a value that no seen cell has")
+        unmatched = points[~matched_QxF.all(axis=1)]
+        raise ValueError(f"points {unmatched[:8].tolist()} have a value that no seen cell has")
     return sums_QxFxD
 
 
@@ -80,10 +68,9 @@ SHUFFLES = 20
 
 
 def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
-    """Means of `r2` and of its control over held-out points, over all of them and over the inner
-    ones, at least half as far from the seen cells as the farthest; NaN where there is none.
-
-    `parts_QxKxD` are a point's own superpositions, None where these cannot be made."""
+    """Means of `superposition_r2` and of its control over held-out points, and over the inner ones;
+    NaN where there is none. `parts_QxKxD` are a point's own superpositions, None where these cannot
+    be made."""
     means = dict.fromkeys(SCORES, np.nan)
     if parts_QxKxD is None:
         return means

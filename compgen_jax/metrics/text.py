@@ -1,7 +1,5 @@
 """Numbers as text, for reports and command lines; what is not known is a dash."""
 
-import re
-
 UNKNOWN = "–"
 
 
@@ -20,10 +18,3 @@ def with_interval(measured: dict, digits: int = 3) -> str:
     known = any(end is not None and end == end for end in measured["ci95"])
     text = number(measured["value"], digits)
     return f"{text} {interval(measured['ci95'], digits)}" if known else text
-
-
-def between(page: str, marks: tuple[str, str], lines: list[str]) -> str:
-    """The page with these lines between its two marks, instead of what was there."""
-    begin, end = marks
-    section = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    return section.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)

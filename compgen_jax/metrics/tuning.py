@@ -1,20 +1,8 @@
 """Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2).
 
-For any number of factors, cells in the order of `grids`. Shares of a unit's variance over the
-N x N cells of two factors, in closed form:
-
-    unit                          x share      y share      interaction
-    stripe, a function of x       1            0            0
-    plus, equal stripes           1/2          1/2          0
-    bump, r = 2 sqrt(pi) s / N    r / (1 + r)  r / (1 + r)  (1 - r) / (1 + r)
-    iid noise, expected           1 / (N + 1)  1 / (N + 1)  (N - 1) / (N + 1)
-
-for a bump of width s away from the border. With s = 1 its interaction is .64 at N = 16 and .78
-at N = 28; it exceeds a half for s < N / 10.6 only (1.5 and 2.6 pixels), so a wider bump does not
-count as bump-tuned. Noise has .88 and .93: the shares tell stripe from bump, not bump from noise.
-What does is the *product share*, the part of the variance that one product of functions of the
-single factors explains beyond the sum of such functions: all of a bump's interaction, and of
-noise's, of two factors, only the first of its singular values, .20 at N = 16 and .12 at N = 28.
+A stripe's variance is in one factor, a plus's in each of two. A bump's and noise's are mostly
+interactions; the *product share*, what one product of functions of single factors explains, is all
+of a bump's interaction and little of noise's.
 """
 
 from typing import NamedTuple
@@ -41,8 +29,8 @@ def marginals(maps_GxD) -> tuple:
     the mean over the others as a function of its values, (V_f, D) float64."""
     maps = np.asarray(maps_GxD)
     axes = range(maps.ndim - 1)
-    others = [tuple(axis for axis in axes if axis != kept) for kept in reversed(axes)]
-    return tuple(maps.mean(axis=left_out, dtype=np.float64) for left_out in others)
+    others = [tuple(axis for axis in axes if axis != factor) for factor in reversed(axes)]
+    return tuple(maps.mean(axis=averaged, dtype=np.float64) for averaged in others)
 
 
 class Tuning(NamedTuple):
@@ -58,13 +46,9 @@ class Tuning(NamedTuple):
 
 
 def tuning(features_BxD, sizes) -> Tuning:
-    """How every unit's variance over the grid divides between single factors and interactions.
-
-    Active are the units that vary, by at least `ACTIVE` of the largest variance of the layer.
-    The product share is exact for two factors and, for more, a lower bound found by alternating
-    least squares (1.5 ms a unit for 16^3 cells). ValueError if the features are not a finite
-    (B >= 2, D) over the grid's cells.
-    """
+    """How every unit's variance over the grid divides between single factors and interactions. The
+    product share is exact for two factors and, for more, a lower bound found by alternating least
+    squares. ValueError if the features are not a finite (B >= 2, D) over the grid's cells."""
     maps = checked_maps(features_BxD, sizes)
     shares = anova_shares(features_BxD, sizes)
     largest = shares.variance.max(initial=0)
@@ -81,8 +65,8 @@ def _product_variance(maps_GxD):
     for block in blocks_of_units(maps_GxD):
         maps = np.moveaxis(block, -1, 0)
         cells = tuple(range(1, maps.ndim))
-        means = [maps.mean(axis=tuple(a for a in cells if a != kept), keepdims=True)
-                 for kept in reversed(cells)]  # fmt: skip
+        means = [maps.mean(axis=tuple(a for a in cells if a != factor), keepdims=True)
+                 for factor in reversed(cells)]  # fmt: skip
         for mean in means:
             maps = maps - mean
         maps -= maps.mean(axis=cells, keepdims=True)
@@ -106,13 +90,10 @@ def _product_variance(maps_GxD):
 
 
 def _alternate(matrices, functions):
-    """(D,) variance that a product of functions explains, each fitted in turn to the others'.
-
-    What a product adds to the single factors is its own interaction part, so with the others'
-    product w given, the best function v has the mean E[R w] / C and deviates from it by what is
-    left of the regression of R on w, over A: A the variance of w and C that of its interactions.
-    The alternation never lowers what is explained.
-    """
+    """(D,) variance that a product of functions explains, each fitted in turn to the others'. With
+    the others' product w, the best function has the mean E[R w] / C and deviates from it by the
+    residual of the regression of R on w, over A: the variances of w and of its interactions are A
+    and C."""
     functions = list(functions)
     for _ in range(SWEEPS):
         for axis, matrix_DxRxV in enumerate(matrices):
@@ -139,24 +120,17 @@ def _inverse_variances(functions):
         variance * np.prod(squared_means[:k] + squared_means[k + 1 :], axis=0)
         for k, variance in enumerate(variances)
     )
-    exists = [part > VANISHING * mean_square for part in (whole, whole - single)]
     return [
-        np.divide(1, part, out=np.zeros_like(part), where=there)
-        for part, there in zip((whole, whole - single), exists, strict=True)
+        np.divide(1, part, out=np.zeros_like(part), where=part > VANISHING * mean_square)
+        for part in (whole, whole - single)
     ]
 
 
 def layer_tuning(features_BxD, sizes) -> dict:
-    """`TUNING_NUMBERS` of one layer, each from 0 to 1; errors as in `tuning` (claim C13).
-
-    Means over the active units, NaN if there are none: 'tuning.one_factor', of the largest of
-    a unit's shares of one factor (1 for a stripe, 1/2 for a plus of two), 'tuning.interaction' and
-    'tuning.product', of these shares, and the shares of these units that are tuned to a bump
-    ('tuning.bump': product share above a half) and to a stripe ('tuning.stripe': one factor above
-    a half, with a plus on the edge); 'tuning.weighted_one_factor' and '.weighted_product' are means
-    in proportion to a unit's variance, so that what hardly varies hardly counts; 'tuning.active' is
-    the share of all units that are active.
-    """
+    """`TUNING_NUMBERS` of one layer, each from 0 to 1 (claim C13): means over the active units of
+    the largest share of `one_factor`, of the `interaction` and the `product` share (`weighted_`: in
+    proportion to variance); shares of them that are a `bump` (product above a half) or a `stripe`
+    (one factor above a half); and the share of units that are `active`. NaN without active ones."""
     of_units = tuning(features_BxD, sizes)
     active_share = float(np.mean(of_units.active))
     if not of_units.active.any():

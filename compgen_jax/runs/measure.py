@@ -5,8 +5,7 @@
     DIR/analysis.json  the table's summary: the numbers of the last step, and their means
     DIR/over_*/        the same, over the cells that another run holds out (`Run.over`)
 
-A metric of the prediction alone has rows of the layer `output`. All metrics of a place
-(`metrics.registry`) are measured together when the first of them is asked for, and kept.
+A metric of the prediction alone has rows of the layer `output`.
 """
 
 import sys
@@ -97,17 +96,13 @@ class Measured(NamedTuple):
 
 
 def measure(run, metric: str | None = None, progress: bool = True, families=()) -> Measured:
-    """What is known of a run, this metric included: from its table, or measured now and added to
-    it. None: all metrics of the grid or, without one, of the task's points; of these only some
-    `families`, such as 'probe' or 'output.cosine'.
+    """What is known of a run, this metric included: read from its table, or measured and added to
+    it. None: all metrics of the grid or, without one, of the task's points, or only some `families`
+    such as 'probe'.
 
-    All metrics of a place are measured at the end of training. Of a run at several steps, as
-    `Run.late`, only those that are computed with this one are, as each step costs as much as the
-    end.
-
-    Raises RunError for networks of one earlier step, for activations that are not finite, for too
-    few ID points, for a metric that there is not, and at other steps for a metric that is named by
-    a factor.
+    At the end of training all metrics of a place are measured together; at several steps only those
+    of this metric's function. Raises RunError for networks of one earlier step, activations that
+    are not finite, too few ID points, and a metric that there is not.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")

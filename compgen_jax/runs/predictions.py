@@ -1,16 +1,10 @@
 """Predictions of any framework at a task's cells, scored and judged as a run of ours is.
 
-A file of predictions, .npz:
+A file of predictions, .npz: `predictions` (S, B, ...), or (B, ...) of one network, at every cell;
+optional `seeds` (S,), on whose examples each was trained.
 
-    predictions   (S, B, ...): what each of S networks says at every cell; or (B, ...) of one
-    seeds         (S,) integers, optional: on whose examples each was trained; else 0, 1, ...
-
-A template, .npz, has what they are made from, for one seed:
-
-    points, codes, targets          (B, ...): the cells' factor values, the model's input at each of
-                                    them, and what should be predicted there
-    names, held_out                 (F,) the factors' names; (B,) bool, cells not to be trained on
-    train_points, train_codes, train_targets   (n, ...): the examples that training shows
+A template, .npz, for one seed: `points`, `codes`, `targets` of the cells; `names` of the factors,
+`held_out` (B,) bool; `train_points`, `train_codes`, `train_targets`.
 """
 
 from functools import partial
@@ -79,7 +73,7 @@ def load(path, config: Config, task: Task) -> Run:
     score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
     by_seed = [score(*pair, points) for pair in zip(predictions, truths, strict=True)]
     scores = jax.tree.map(lambda *leaves: np.stack(leaves), *by_seed)
-    cells = results.at_cells(task, seeds, lambda: predictions, truths[0], scores)
+    cells = results.at_cells(task, seeds, predictions, truths[0], scores)
     run = Run(config, task, seeds, summary={})
     run.cells, run.name = cells, Path(path).stem
     return run

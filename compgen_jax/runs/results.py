@@ -48,12 +48,9 @@ def describe(task: Task) -> list[str]:
 def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
                    say: Callable = lambda text: None) -> dict:  # fmt: skip
     """The outputs of predictors of `baselines.FROM_CODES` at the task's points, from the complete
-    points that each seed was shown: by name, (predictions (T, B, ...), targets (T, B, ...), the
-    task's scores (T, B) by name). NaN at points that are not `predicted`.
-
-    A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
-    count. A seed without complete points (stripes alone) has 0 everywhere.
-    """
+    points that each seed was shown, by name: (predictions (T, B, ...), targets (T, B, ...), scores
+    (T, B) by name). NaN at points that are not `predicted`; 0 for a seed without complete points.
+    Where each step draws new points, the first `DRAWN` count."""
     points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
 
@@ -173,7 +170,7 @@ def scorer(task: Task, truths=None) -> Callable:
     def results_of(predictions) -> evaluation.CellResults:
         predictions = np.asarray(predictions)
         scores = scored(task.scores, predictions, truths, points)
-        return at_cells(task, range(len(predictions)), lambda: predictions, truths, scores)
+        return at_cells(task, range(len(predictions)), predictions, truths, scores)
 
     return results_of
 
@@ -190,7 +187,8 @@ def _scores_of_all(scores: Callable, axes: int) -> Callable:
     return evaluation.over_networks(jax.vmap(scores), axes)
 
 
-def at_cells(task: Task, seeds, predict: Callable, truths, scores) -> evaluation.CellResults:
+def at_cells(task: Task, seeds, predict, truths, scores) -> evaluation.CellResults:
+    """The results at the task's cells; `predict`: the predictions, or a function of nothing."""
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     distance = tasks.distance_to_seen(task, held_out)

@@ -1,8 +1,7 @@
-"""A run: its networks, what they answer at any points and at every cell, and what its layers do.
+"""A run: its networks, their outputs, and what its layers do.
 
-A run has S seeds, and where it is asked at several steps, C of them. Arrays begin with these axes:
-`run.cells.scores["mse"]` is (S, B) at the end of training, and `run.late.cells.scores["mse"]` is
-(S, C, B) at its late checkpoints.
+A run has S seeds and, at several steps, C of them: `run.cells.scores["mse"]` is (S, B) at the end
+of training, and `run.late.cells.scores["mse"]` (S, C, B) at its late checkpoints.
 """
 
 import hashlib
@@ -14,7 +13,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
+from compgen_jax import settings
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.runs import directory, measure, recording, results, user_code
@@ -84,12 +85,9 @@ class Run:
         interpolator=None, wide_network=None, late=None, predict=None, error_at=None, over=None,
     ) -> "Run":  # fmt: skip
         """A run without a directory, made of arrays: a construction's, or another framework's
-        predictions. It is its own `late` unless that is given.
-
-        cells: its results at every cell; unless `shown` says so, every ID cell was shown.  layers:
-        (S, L) by metric.  outputs: (S,) by metric.  Other arguments are the attributes and methods
-        of their names.
-        """
+        predictions. It is its own `late` unless that is given. layers: (S, L) by metric.  outputs:
+        (S,) by metric.  Other arguments are the attributes and methods of their names; unless
+        `shown` says so, every ID cell was shown."""
         numbers = (layers or {}) | (outputs or {})
         run = cls(config, task, seeds, summary=summary, numbers=numbers)
         run.params = params
@@ -176,12 +174,8 @@ class Run:
                          params=params)  # fmt: skip
 
     def over(self, other: "Run") -> "Run":
-        """The same networks, their layers measured over the cells that `other` holds out: a probe
-        is fitted on all cells outside them. Two runs are compared over the same cells alone.
-
-        The numbers are kept in a folder of their own in the run's directory. The outputs are not
-        scored anew: the result has no `cells`. Raises RunError if the two tasks' cells differ.
-        """
+        """The same networks, their layers measured over the cells that `other` holds out, in a
+        table of its own; it has no `cells`. Raises RunError if the two tasks' cells differ."""
         cells = tasks.points(self.task)
         if not np.array_equal(cells, tasks.points(other.task)):
             raise RunError(f"{self.name} and {other.name}: the cells of their tasks differ")
@@ -237,9 +231,8 @@ class Run:
         points = tasks.points(self.task)
         scores = self._kept_scores("late") if self.steps and self is self.end.late else None
         if scores:
-            return self._at_cells(lambda: self.predict(points), scores)
-        predictions, scores = self.answers(points, slice(0, 3, 2))
-        return self._at_cells(lambda: predictions, scores)
+            return self._at_cells(partial(self.predict, points), scores)
+        return self._at_cells(*self.answers(points, slice(0, 3, 2)))
 
     def _kept_scores(self, name: str) -> dict | None:
         steps = (len(self.steps),) if self.steps else ()
@@ -279,7 +272,7 @@ class Run:
             names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
             self.compared["from_codes"] = interpolations(names)
         predictions, _, scores = self.compared["from_codes"][predictor]
-        return self._at_cells(lambda: predictions, scores)
+        return self._at_cells(predictions, scores)
 
     @cached_property
     def shown(self):
@@ -306,12 +299,9 @@ class Run:
 
     def layers(self, metric: str | None = None, progress: bool = True):
         """(S, L), (S, C, L) at several steps: a metric of every layer, input first, prediction
-        ('output') last; `decode.*` has none of the prediction. What is measured before training is
-        (S, 1, L) there.
-
-        Without a metric, a DataFrame of all of them with the columns seed, step, layer, metric and
-        value. What was not measured yet is measured now.
-        """
+        ('output') last; before training (S, 1, L). `decode.*` has none of the prediction. Without a
+        metric, a DataFrame of all: seed, step, layer, metric, value. What is not known is
+        measured."""
         if metric is None:
             return measure.measure(self, progress=progress).table.reset_index(drop=True)
         if metric in self.numbers:
@@ -345,6 +335,38 @@ class Run:
         grid = recording.recorder(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
         return grid.unit_maps(np.asarray(grid.features(network, grid.inputs)[layer]))
+
+    # --- for people: tables and pictures
+
+    def metrics(self) -> pd.DataFrame:
+        """A row for each seed and evaluation, a column for each score."""
+        return pd.read_csv(self.path / "metrics.csv")
+
+    def cell_table(self) -> pd.DataFrame:
+        """A row for each seed and cell at the end of training; columns `seed`, each factor,
+        `held_out`, `distance` (in cells, to the nearest seen one), and each score."""
+        cells, count = self.cells, len(self.seeds)
+        names = [factor.name for factor in self.task.factors]
+        of_cells = dict(zip(names, cells.factors.T, strict=True))
+        of_cells |= {"held_out": cells.held_out, "distance": cells.distance}
+        columns = {"seed": np.repeat(self.seeds, len(cells.factors))}
+        columns |= {name: np.tile(values, count) for name, values in of_cells.items()}
+        columns |= {name: values.ravel() for name, values in cells.scores.items()}
+        return pd.DataFrame(columns)
+
+    def draw(self, *point: float | str):
+        """A matplotlib figure: the requested output at a point, that of each seed, the difference.
+
+        point: a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and y,
+        `run.draw("heart", 0.5)` for a shape and a size. ValueError for a wrong number of values,
+        and for an unknown label.
+        """
+        return settings.beside("figures.draw").draw(self, point)
+
+    def explore(self) -> Path:
+        """Writes the directory's explorer.html, one page that needs nothing else, and returns its
+        path."""
+        return settings.beside("launch.explore").explore(self.path)
 
 
 def config_of(workdir) -> Config:
