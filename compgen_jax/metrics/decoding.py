@@ -32,19 +32,19 @@ def mean_over_factors(scores_F, factors: int) -> float:
     return float(np.nansum(scores_F) / varying) if varying else np.nan
 
 
-@layer_metric(*(f"decode.{name}" for name in SCORES), at="points")
+@layer_metric(*(f"decode.{name}" for name in SCORES), domain="points")
 def decode(layer: Layer) -> dict:
     return {f"decode.{name}": value for name, value in _scores(layer, layer.features).items()}
 
 
-@layer_metric("decode.untrained.id_r2", "decode.untrained.ood_r2", at="points")
+@layer_metric("decode.untrained.id_r2", "decode.untrained.ood_r2", domain="points")
 def decode_untrained(layer: Layer) -> dict:
     """The same of the network before training."""
     scores = _scores(layer, layer.untrained)
     return {f"decode.untrained.{name}": scores[name] for name in ("id_r2", "ood_r2")}
 
 
-@layer_metric("decode.recovery", "decode.active_recovery", at="points", of_output=True)
+@layer_metric("decode.recovery", "decode.active_recovery", domain="points", of_output=True)
 def recoveries(layer: Layer) -> dict:
     """The share of held-out points whose own factors, among all held-out points', lie nearest to
     what is read off the last layer; and the share for which the nearest point has the same active

@@ -95,7 +95,7 @@ class Layer:
         return None if self.gram is None else kernels.cosine(self.gram)
 
 
-def example(at: str) -> Layer:
+def example(domain: str) -> Layer:
     """A small random layer of two factors, on which a user's metric is tried."""
     cells, rng = grids.indices((6, 6)), np.random.default_rng(0)
     features = rng.normal(size=(len(cells), 5))
@@ -105,7 +105,7 @@ def example(at: str) -> Layer:
         "code_parts": None,
     }
     layer = Layer(features, cells.astype(np.float64), (cells > 3).all(axis=1), costly=arrays.get)
-    if at == "points":
+    if domain == "points":
         layer.groups = np.arange(len(cells))
         return layer
     layer.sizes, layer.real, layer.periods = (6, 6), (True, True), (np.inf, np.inf)

@@ -51,9 +51,9 @@ def cross_fitted(features_BxD, targets, fold_B, folds: int, whole_folds: bool = 
 
 
 class Design(NamedTuple):
-    """Thin SVD of centred features: left (B, R), scales (R,), right (R, D); their mean (D,)."""
+    """Thin SVD of centred features: basis (B, R), scales (R,), right (R, D); their mean (D,)."""
 
-    left: np.ndarray
+    basis: np.ndarray
     scales: np.ndarray
     right: np.ndarray
     mean: np.ndarray
@@ -84,13 +84,13 @@ def ridge(design: Design, targets_BxT) -> Ridge:
     (1 - H_ii), with H the hat matrix of the ridge and its free intercept.
     """
     mean_T = targets_BxT.mean(axis=0)
-    along_RxT = design.left.T @ (targets_BxT - mean_T)
+    along_RxT = design.basis.T @ (targets_BxT - mean_T)
     squared_R = design.scales**2
     unit = squared_R.mean() if squared_R.any() else 1.0
     shrink_RxP = squared_R[:, None] / (squared_R[:, None] + unit * PENALTIES)
-    leverage_BxP = 1 / len(targets_BxT) + design.left**2 @ shrink_RxP
+    leverage_BxP = 1 / len(targets_BxT) + design.basis**2 @ shrink_RxP
     flat = (shrink_RxP[:, None] * along_RxT[..., None]).reshape(len(along_RxT), -1)
-    fitted_BxTxP = (design.left @ flat).reshape(*targets_BxT.shape, -1)
+    fitted_BxTxP = (design.basis @ flat).reshape(*targets_BxT.shape, -1)
     residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
     loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
     best = np.argmin(loo_mse_P)

@@ -14,43 +14,43 @@ from typing import NamedTuple
 
 import numpy as np
 
-PLACES = ("grid", "points")
+DOMAINS = ("grid", "points")
 
 
 class Metric(NamedTuple):
-    """names: of the numbers that are always there.  function: Layer -> numbers.  at: one of
-    `PLACES`.  of_output: whether it is of the prediction alone, and not of every layer."""
+    """names: of the numbers that are always there.  function: Layer -> numbers.  domain:
+    one of `DOMAINS`.  of_output: whether it is of the prediction alone, and not of every layer."""
 
     names: tuple[str, ...]
     function: Callable
-    at: str
+    domain: str
     of_output: bool
 
 
 METRICS: list[Metric] = []
 
 
-def layer_metric(*names: str, at: str = "grid", of_output: bool = False) -> Callable:
+def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> Callable:
     """Registers a function of a `layers.Layer` as a metric that gives the numbers `names`.
 
     Args:
       names: of its numbers. One name: the function may return the number itself.
-      at: 'grid' or 'points'.
+      domain: 'grid' or 'points'.
       of_output: True for a metric of the prediction alone; at points, of the last hidden layer.
 
     A later metric replaces an earlier one that has one of its names. A function from outside the
-    package is tried on a small layer. Raises ValueError for an unknown place, TypeError or
+    package is tried on a small layer. Raises ValueError for an unknown domain, TypeError or
     AttributeError for a function that fails there or gives other numbers.
     """
-    if at not in PLACES:
-        raise ValueError(f"at must be one of {', '.join(PLACES)}, not {at!r}")
+    if domain not in DOMAINS:
+        raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, not {domain!r}")
 
     def register(function):
-        metric = Metric(names, function, at, of_output)
+        metric = Metric(names, function, domain, of_output)
         if not function.__module__.startswith("compgen_jax."):
             from compgen_jax.metrics import layers  # which registers metrics itself
 
-            numbers([metric], layers.example(at))
+            numbers([metric], layers.example(domain))
         METRICS[:] = [other for other in METRICS if not {*other.names} & {*names}]
         METRICS.append(metric)
         return function
@@ -77,7 +77,7 @@ def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[s
     return by_name
 
 
-def layer_numbers(layer, at: str) -> dict[str, float]:
-    """The numbers of one layer: of all metrics of layers that are registered at this place."""
-    chosen = [metric for metric in METRICS if metric.at == at and not metric.of_output]
+def layer_numbers(layer, domain: str) -> dict[str, float]:
+    """The numbers of one layer: of all metrics of layers that are registered there."""
+    chosen = [metric for metric in METRICS if metric.domain == domain and not metric.of_output]
     return numbers(chosen, layer)

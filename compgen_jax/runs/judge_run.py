@@ -40,29 +40,30 @@ def composes(run: Run):
     # score a seed is trained if its error on ID points is at most half of the best predictor's.
     cells, accuracy, error = run.late.cells, run.task.accuracy, run.task.error
     count = cells.held_out.sum()
-    ood = lambda name: mean_score(cells, name, cells.held_out)
-    of_id = lambda name: mean_score(cells, name, ~cells.held_out)
+    id_means = {name: mean_score(cells, name, ~cells.held_out) for name in cells.scores}
+    ood_means = {name: mean_score(cells, name, cells.held_out) for name in cells.scores}
+    renders = headline(run.task) == "rendered"
     if accuracy:
-        yield learnt(of_id(accuracy), f"{accuracy} ID")
+        yield learnt(id_means[accuracy], f"{accuracy} ID")
     else:
         name = "seeds with half of the best trivial predictor's error ID, or less"
-        relative = of_id(error) / best_trivial_error(run, ood=False)
+        relative = id_means[error] / best_trivial_error(run, ood=False)
         yield learnt((relative <= HALF).astype(np.float64), name)
-    if headline(run.task) == "rendered":
-        share, name = ood("rendered"), "share rendered OOD"
+    if renders:
+        share, name = ood_means["rendered"], "share rendered OOD"
         yield above(RIGHT, share, name, cells=count)
-        more = share - best_trivial_share(run)
+        trivial = [means["ood", "rendered"] for means in run.trivial.values()]
         name = f"{name}, less the best trivial predictor's"
-        yield above(0, more, name, cells=count, least=-1)
+        yield above(0, share - max(trivial, default=np.nan), name, cells=count, least=-1)
     else:
         if accuracy:
-            yield above(RIGHT, ood(accuracy), f"{accuracy} OOD", cells=count)
-        relative = ood(error) / best_trivial_error(run, ood=True)
+            yield above(RIGHT, ood_means[accuracy], f"{accuracy} OOD", cells=count)
+        relative = ood_means[error] / best_trivial_error(run, ood=True)
         yield below(HALF, relative, "error OOD / the best trivial predictor's", ratio=True)
-    yield note("error ID", of_id(error))
-    yield note("error OOD", ood(error))
-    if headline(run.task) == "rendered":
-        yield note(f"{accuracy} OOD", ood(accuracy))
+    yield note("error ID", id_means[error])
+    yield note("error OOD", ood_means[error])
+    if renders:
+        yield note(f"{accuracy} OOD", ood_means[accuracy])
 
 
 def best_trivial_error(run: Run, ood: bool) -> float:
@@ -73,16 +74,12 @@ def best_trivial_error(run: Run, ood: bool) -> float:
     return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
 
 
-def best_trivial_share(run: Run) -> float:
-    """The greatest share of held-out points that a trivial predictor renders."""
-    return max((means["ood", "rendered"] for means in run.trivial.values()), default=np.nan)
-
-
 def judge_run(run: Run) -> list[dict]:
     """The rows of `composes` and of the task's own claims. A task family's method `claims()`, if it
     has one, returns claims (`claims.claim`) on a run that they call `run`."""
-    own = getattr(run.config.task, "claims", tuple)
-    return [judge(one, {"run": run}, {"case": run.name}) for one in (composes, *own())]
+    of_task = getattr(run.config.task, "claims", tuple)
+    claims = composes, *of_task()
+    return [judge(claim, {"run": run}, {"case": run.name}) for claim in claims]
 
 
 def lines(row: dict, statement: str) -> list[str]:

@@ -100,9 +100,9 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     it. None: all metrics of the grid or, without one, of the task's points, or only some `families`
     such as 'probe'.
 
-    At the end of training all metrics of a place are measured together; at several steps only those
-    of this metric's function. Raises RunError for networks of one earlier step, activations that
-    are not finite, too few ID points, and a metric that there is not.
+    At the end of training all metrics of a domain are measured together; at several steps only
+    those of this metric's function. Raises RunError for networks of one earlier step, activations
+    that are not finite, too few ID points, and a metric that there is not.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
@@ -113,11 +113,11 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     if known and metric and known.has(metric, run.steps):
         return known
     row = [candidate for candidate in METRICS if metric in candidate.names]
-    at = row[0].at if row else "grid"
+    domain = row[0].domain if row else "grid"
     if metric is None and not tasks.has_grid(tasks.on_grid(run.task)):
-        at = "points"
+        domain = "points"
     last = loop.total_steps(run.config, run.task)
-    with_maps = at == "grid" and not families and not (known and known.maps)
+    with_maps = domain == "grid" and not families and not (known and known.maps)
     if row and run.steps:
         missing, with_maps = row, False
         steps = [step for step in dict.fromkeys(run.steps)
@@ -126,11 +126,11 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
         steps = [last]
         missing = [
             candidate
-            for candidate in metrics_at(at, families)
+            for candidate in metrics_of(domain, families)
             if not (known and known.has(candidate.names[0], steps))
         ]
     if missing and steps:
-        if progress and at == "grid" and len(run.task.factors) > FEW_FACTORS and not families:
+        if progress and domain == "grid" and len(run.task.factors) > FEW_FACTORS and not families:
             print(FEWER, file=sys.stderr)
         try:
             with out_of_memory.explained("give compgen-jax analyze a machine with more"):
@@ -150,10 +150,10 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     return known
 
 
-def metrics_at(at: str, families=()) -> list:
-    """The metrics of a place, or only those of some `families`. Raises RunError for a family that
+def metrics_of(domain: str, families=()) -> list:
+    """The metrics of a domain, or only those of some `families`. Raises RunError for a family that
     there is not."""
-    metrics = [metric for metric in METRICS if metric.at == at]
+    metrics = [metric for metric in METRICS if metric.domain == domain]
     chosen = []
     for family in families:
         members = [
@@ -170,14 +170,14 @@ def metrics_at(at: str, families=()) -> list:
 
 
 def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False) -> Measured:
-    """These metrics, all of one place, of every network of a run, without its table.
+    """These metrics, all of one domain, of every network of a run, without its table.
 
     `steps` are kept ones or late checkpoints (`Run.at`); by default the end of training. Raises
     RunError and ValueError as `measure` explains.
     """
     last = loop.total_steps(run.config, run.task)
     steps = steps or [last]
-    recorder, maps = recording.recorder(run.end, metrics[0].at), {}
+    recorder, maps = recording.recorder(run.end, metrics[0].domain), {}
     of_layers = [metric for metric in metrics if not metric.of_output]
     of_prediction = [metric for metric in metrics if metric.of_output]
     keys, rows = results.seed_keys(run.seeds), []
@@ -245,7 +245,10 @@ def _write(workdir: Path, measured: Measured):
     text = measured.table.to_csv(index=False, lineterminator="\n")
     directory.write_text(workdir / "layers.csv", text)
     numbers, outputs = measured.numbers, measured.outputs
-    means = {name: [mean_with_interval(each, name) for each in v.T] for name, v in numbers.items()}
+    means = {
+        name: [mean_with_interval(column, name) for column in values.T]
+        for name, values in numbers.items()
+    }
     summary = {
         "version": VERSION,
         "rows": len(measured.table),

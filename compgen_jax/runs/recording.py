@@ -1,6 +1,6 @@
-"""The layers that metrics are given, recorded from a finished run at one of two places.
+"""The layers that metrics are given, recorded from a finished run in one of two domains.
 
-`recorder(run, at)` prepares a place once; its `record(params, key, seed)` gives the `layers.Layer`s
+`recorder(run, domain)` prepares one once; its `record(params, key, seed)` gives the `layers.Layer`s
 of one network by name, in the model's order. It raises RunError for activations that are not
 finite.
 """
@@ -32,6 +32,7 @@ PANEL = 8  # units of every layer whose maps are kept
 EXAMPLES = 4  # held-out cells whose superpositions are kept
 ROWS = 2  # of every point, where a model answers several: rows of one group
 POINTS_AT_ONCE = 128
+NOTHING_HELD_OUT = "nothing is held out to analyse"
 
 
 class Recorder:
@@ -39,7 +40,7 @@ class Recorder:
     order."""
 
     def __init__(self, run):
-        self.name, self.task = run.name, run.task
+        self.task = run.task
         real = np.array([factor.real for factor in run.task.factors])
         self.differentiable = run.task.differentiable and real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
@@ -51,8 +52,10 @@ class Recorder:
             return OrderedDict(activations, output=run.task.prediction(output))
 
         def features(params, inputs):
-            one = lambda code: jax.tree.map(jnp.ravel, recorded(params, code))
-            return jax.lax.map(one, inputs, batch_size=geometry.POINTS_AT_ONCE)
+            def flat(code):
+                return jax.tree.map(jnp.ravel, recorded(params, code))
+
+            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
 
         def tensors(params, points):
             key = loop.stream(jax.random.key(0), "test")
@@ -75,10 +78,6 @@ class Recorder:
                 raise RunError(f"{name} of seed {seed} has activations that are not finite")
         return features
 
-    def check_held_out(self, held_out):
-        if not held_out.any():
-            raise RunError(f"{self.name}: nothing is held out to analyse")
-
 
 class Grid(Recorder):
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
@@ -91,7 +90,8 @@ class Grid(Recorder):
         factors = task.factors
         cells, geometry_of_cells = tasks.cells(factors), tasks.geometry(factors)
         every = np.asarray(task.held_out(cells))
-        self.check_held_out(every)
+        if not every.any():
+            raise RunError(f"{run.name}: {NOTHING_HELD_OUT}")
         most = MOST_CELLS if len(factors) <= 2 else MOST_CELLS_OF_MORE
         chosen, self.sizes = grids.subgrid(tasks.sizes(task), most, held_out_B=every)
         self.points = cells[chosen]
@@ -124,25 +124,23 @@ class Grid(Recorder):
                 return jax.device_get(self.features(self.init(key), self.inputs))
             if array == "tensors":
                 return self.tensors(params, jnp.asarray(self.points))
-            return {"output": self.outputs_of_parts(params, key)} if array == "code_parts" else {}
+            dataset = self.dataset(key)  # for the parts of codes, beside the mean of training's
+            if not (self.task.parts and isinstance(dataset, sampling.Table)):
+                return {}
+            points = dataset.points[: int(dataset.count)]
+            parts = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
+            outputs = [self.features(params, codes)["output"] for codes in parts]
+            outputs = [np.asarray(output, np.float64) for output in outputs]
+            return {"output": np.stack(outputs, axis=1)}
 
         features = self.finite(self.features(params, self.inputs), seed)
-        costly = lambda name, array: by_layer(array).get(name)
         return {
-            name: Layer(activations, **self.of_layers, costly=partial(costly, name))
+            name: Layer(
+                activations, **self.of_layers,
+                costly=lambda array, name=name: by_layer(array).get(name),
+            )
             for name, activations in features.items()
-        }
-
-    def outputs_of_parts(self, params, key):
-        """(Q, F, D) the predictions for the held-out cells' codes of one factor each, the others
-        at their mean over the training points; None for a task without such codes or points."""
-        dataset = self.dataset(key)
-        if not (self.task.parts and isinstance(dataset, sampling.Table)):
-            return None
-        points = dataset.points[: int(dataset.count)]
-        alone = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
-        outputs = [self.features(params, codes)["output"] for codes in alone]
-        return np.stack([np.asarray(output, np.float64) for output in outputs], axis=1)
+        }  # fmt: skip
 
     def add_maps(self, maps: dict, of_layers: dict[str, Layer]):
         """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
@@ -193,7 +191,8 @@ class Points(Recorder):
         super().__init__(run)
         task, self.points = run.task, tasks.points(run.task)
         self.held_out = np.asarray(task.held_out(self.points))
-        self.check_held_out(self.held_out)
+        if not self.held_out.any():
+            raise RunError(f"{run.name}: {NOTHING_HELD_OUT}")
         columns = [  # of an angle two, of a label one for each
             probes.targets_of(values, factor.period)
             if factor.real
@@ -206,12 +205,13 @@ class Points(Recorder):
         several = run.config.model.of_each_input
 
         def rows(params, inputs):
-            def one(code):
+            def first(code):
                 activations = OrderedDict(self.module.apply(params, code)[1])
-                of_rows = lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS]
-                return jax.tree.map(of_rows, activations)
+                return jax.tree.map(
+                    lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS], activations
+                )
 
-            return jax.lax.map(one, inputs, batch_size=POINTS_AT_ONCE)
+            return jax.lax.map(first, inputs, batch_size=POINTS_AT_ONCE)
 
         self.rows = jax.jit(rows)  # params, inputs -> {layer: (B, S, D)}, without the prediction
         self.inputs = jax.jit(
@@ -239,8 +239,8 @@ class Points(Recorder):
 RECORDERS = {"grid": Grid, "points": Points}
 
 
-def recorder(run, at: str) -> Recorder:
+def recorder(run, domain: str) -> Recorder:
     """One of the `RECORDERS` of a run, which keeps it."""
-    if at not in run.recorders:
-        run.recorders[at] = RECORDERS[at](run)
-    return run.recorders[at]
+    if domain not in run.recorders:
+        run.recorders[domain] = RECORDERS[domain](run)
+    return run.recorders[domain]

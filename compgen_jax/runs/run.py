@@ -67,7 +67,17 @@ class Run:
         """A finished run at its end. Raises RunError for a sweep, and for what is missing or
         damaged, naming it; `with_networks` says whether missing networks raise at once."""
         workdir = Path(workdir)
-        config = config_of(workdir)
+        config = directory.read_config(workdir)
+        if config.is_sweep:
+            alone = {"sweep.axes": ()} if config.sweep.axes else {}
+            alone |= {name: values[0] for name, values in config.sweep.axes}
+            alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
+            flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
+            raise RunError(
+                f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv "
+                "and summary.json. To look into one trial: compgen-jax train --config=... "
+                f"{flags}"
+            )
         if not directory.is_finished(workdir):
             raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
         task = contracts.check(config)
@@ -200,29 +210,24 @@ class Run:
         return self.answers(points, slice(1))[0]
 
     def answers(self, points, which: slice = slice(2)):
-        """At points (B, F) the outputs of every network, (S, B, ...), its targets and the scores by
-        name, or only `which` of these three: the others are not computed."""
-        predict = loop.make_trainer(self.config).predict
-        return self._over_networks(lambda *network: predict(*network)[which], points)
-
-    def error_at(self, points):
-        """(S, B): the error of every network at points (B, F)."""
-        score, error = loop.make_trainer(self.config).score, self.task.error
-        return self._over_networks(lambda *network: score(*network)[error], points)
-
-    def _over_networks(self, function, points):
-        """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All
-        of them are trials of one program."""
+        """At points (B, F) the outputs of every network, (S, B, ...) or (S, C, B, ...), its targets
+        and the scores by name, or only `which` of these three: the others are not computed."""
         axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
         seeds = np.repeat(self.seeds, len(self.steps) or 1)
         params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
+        predict = loop.make_trainer(self.config).predict
 
         def of_network(points, network):
-            return function(*network, points)
+            return predict(*network, points)[which]
 
+        # all of them are trials of one program
         program = over_trials(of_network, self.config.execution.trials_per_device)
         values = program(jnp.asarray(points), (results.seed_keys(seeds), params))
         return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), values)
+
+    def error_at(self, points):
+        """(S, B): the error of every network at points (B, F)."""
+        return self.answers(points, slice(2, 3))[0][self.task.error]
 
     @cached_property
     def cells(self) -> CellResults:
@@ -247,18 +252,17 @@ class Run:
 
     @cached_property
     def interpolator(self) -> CellResults:
-        """What `baselines.interpolate` says at every cell, see `_from_codes`."""
+        """The outputs of `baselines.interpolate` at every cell, (S, B) or (S, 1, B) scores."""
         return self._from_codes("interpolator")
 
     @cached_property
     def wide_network(self) -> CellResults:
-        """What `baselines.wide_network` says at every cell, see `_from_codes`."""
+        """The same of `baselines.wide_network`."""
         return self._from_codes("wide_network")
 
     def _from_codes(self, predictor: str) -> CellResults:
-        """`results.interpolations` at every cell, once for each seed, with the task's scores: (S,
-        B) each, (S, 1, B) of a run at several steps. Training keeps the scores. Raises RunError for
-        a task without it (`Task.interpolated`)."""
+        """`results.interpolations`; training keeps the scores. Raises RunError for a task without
+        it (`Task.interpolated`)."""
         if self.steps:
             end = getattr(self.end, predictor)
             scores = {name: values[:, None] for name, values in end.scores.items()}
@@ -291,7 +295,7 @@ class Run:
             from_codes = {name: getattr(self, name).scores for name in baselines.FROM_CODES}
         task = tasks.with_lookups_along_factors(self.task)
         return {
-            predictor: {place: float(np.mean(values)) for place, values in means.items()}
+            predictor: {key: float(np.mean(values)) for key, values in means.items()}
             for predictor, means in results.trivial_means(task, self.seeds, from_codes).items()
         }
 
@@ -367,18 +371,3 @@ class Run:
         """Writes the directory's explorer.html, one page that needs nothing else, and returns its
         path."""
         return settings.beside("launch.explore").explore(self.path)
-
-
-def config_of(workdir) -> Config:
-    """The config of a run's directory. Raises RunError for a sweep's, which keeps no networks."""
-    config = directory.read_config(workdir)
-    if config.is_sweep:
-        alone = {"sweep.axes": ()} if config.sweep.axes else {}
-        alone |= {name: values[0] for name, values in config.sweep.axes}
-        alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
-        flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
-        raise RunError(
-            f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
-            f"summary.json. To look into one trial: compgen-jax train --config=... {flags}"
-        )
-    return config

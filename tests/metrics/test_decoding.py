@@ -22,7 +22,9 @@ def decoded(layer_BxSxD, points, held_out) -> dict:
         rows_per_point=ROWS,
         costly={"untrained": features}.get,
     )
-    return registry.numbers([metric for metric in registry.METRICS if metric.at == "points"], layer)
+    return registry.numbers(
+        [metric for metric in registry.METRICS if metric.domain == "points"], layer
+    )
 
 
 def of_code(points):

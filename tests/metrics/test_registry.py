@@ -29,17 +29,19 @@ def held_out_beside_seen(cells):
 (RATIO, _), (INNER_RATIO, INNER_EFFECT) = map(held_out_beside_seen, (BORDER | True, ~BORDER))
 
 
-def all_numbers(at, features, scale=1.0, true_kernel=STRIPES @ STRIPES.T / 2) -> dict:
+def all_numbers(domain, features, scale=1.0, true_kernel=STRIPES @ STRIPES.T / 2) -> dict:
     """All numbers of a layer that is also the untrained and the last one, with tensors that follow
     the features' scale."""
     costly = {"untrained": features, "tensors": scale**2 * TENSORS}
     layer = Layer(features, CELLS * 1.0, HELD_OUT, costly=costly.get)
-    if at == "grid":
+    if domain == "grid":
         layer.sizes, layer.border, layer.distance = (V, V), BORDER, HELD_OUT * 1.0
         layer.true_kernel, layer.factor_names = true_kernel, ("x", "y")
     else:
         layer.groups = np.arange(V * V)
-    return registry.numbers([metric for metric in registry.METRICS if metric.at == at], layer)
+    return registry.numbers(
+        [metric for metric in registry.METRICS if metric.domain == domain], layer
+    )
 
 
 # The Gram matrix of the stripes is I (x) J + J (x) I: two terms of singular values V^1.5 +- V
@@ -78,13 +80,13 @@ KNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("at", registry.PLACES)
-def test_numbers_of_stripes_in_closed_form(at):
+@pytest.mark.parametrize("domain", registry.DOMAINS)
+def test_numbers_of_stripes_in_closed_form(domain):
     """Features that are one-hot in each factor: everything is in single factors."""
-    numbers = all_numbers(at, STRIPES)
-    for name, value in KNOWN[at].items():
+    numbers = all_numbers(domain, STRIPES)
+    for name, value in KNOWN[domain].items():
         assert numbers.pop(name) == pytest.approx(value, abs=1e-5, nan_ok=True), name
-    if at == "points":
+    if domain == "points":
         assert all("shuffled." in name and value < 0.6 for name, value in numbers.items())
         return
     # sums of outputs at ID cells that share x or y: an average stripe beside the right one
@@ -108,11 +110,11 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("at", registry.PLACES)
+@pytest.mark.parametrize("domain", registry.DOMAINS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_changes_of_the_features_that_change_no_number(at, change):
+def test_changes_of_the_features_that_change_no_number(domain, change):
     function, prefixes = CHANGES[change]
-    before, after = all_numbers(at, NOISY), all_numbers(at, function(NOISY), scale=3.0)
+    before, after = all_numbers(domain, NOISY), all_numbers(domain, function(NOISY), scale=3.0)
     assert all(name.startswith((*ROTATED, *UNITS_ALONE)) for name in before)  # a row for each
     for name, value in before.items():
         if name.startswith(prefixes):
@@ -128,18 +130,18 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("function", "error", "message"), WRONG)
-@pytest.mark.parametrize("at", registry.PLACES)
-def test_a_wrong_metric_is_refused_when_it_is_registered(function, error, message, at):
+@pytest.mark.parametrize("domain", registry.DOMAINS)
+def test_a_wrong_metric_is_refused_when_it_is_registered(function, error, message, domain):
     before = list(registry.METRICS)
     with pytest.raises(error, match=message):
-        registry.layer_metric("mine", at=at)(function)
+        registry.layer_metric("mine", domain=domain)(function)
     assert registry.METRICS == before
-    with pytest.raises(ValueError, match="at must be one of grid, points"):
-        registry.layer_metric("mine", at="id_cells")
+    with pytest.raises(ValueError, match="domain must be one of grid, points"):
+        registry.layer_metric("mine", domain="id_cells")
 
 
 def test_the_layer_that_metrics_are_tried_on_has_all_numbers():
-    for at in registry.PLACES:
-        numbers = registry.layer_numbers(example(at), at)
+    for domain in registry.DOMAINS:
+        numbers = registry.layer_numbers(example(domain), domain)
         unknown = {name for name, value in numbers.items() if np.isnan(value)}
         assert unknown <= {"curve.turning_ratio"}

@@ -206,7 +206,7 @@ def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
 def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatch):
     workdir, _ = three
     monkeypatch.setattr(recording, "MOST_CELLS_OF_MORE", 100)
-    metrics = measure.metrics_at("grid", ["schmidt", "output.superposition"])
+    metrics = measure.metrics_of("grid", ["schmidt", "output.superposition"])
     found = measure.take(Run.load(workdir), metrics, progress=False, with_maps=True)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
@@ -252,13 +252,13 @@ def test_runs_that_cannot_be_measured_are_named(run):
     params["params"]["hidden_2"]["bias"][1] = np.nan
     broken = Run(loaded.config, loaded.task, loaded.seeds)
     broken.params = params
-    for place in registry.PLACES:
+    for domain in registry.DOMAINS:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
-            measure.take(broken, measure.metrics_at(place), progress=False)
+            measure.take(broken, measure.metrics_of(domain), progress=False)
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
-        measure.take(full, measure.metrics_at("grid"), progress=False)
+        measure.take(full, measure.metrics_of("grid"), progress=False)
 
 
 @pytest.mark.parametrize(
