@@ -11,9 +11,8 @@ from compgen_jax.metrics.kernels import BLOCK, check_finite, finite
 
 
 class AnovaShares(NamedTuple):
-    """main (F, D), a row for each factor, and interaction (D,), of pairs, triples, ...: shares of
-    each unit's variance, which sum to 1 and are NaN where `varies` (D,) is False; `variance`
-    (D,)."""
+    """Shares of each unit's variance, main (F, D) and interaction (D,), which sum to 1 and are NaN
+    where `varies` (D,) is False; variance (D,)."""
 
     main: np.ndarray
     interaction: np.ndarray
@@ -23,8 +22,7 @@ class AnovaShares(NamedTuple):
 
 def anova_shares(features_BxD, sizes) -> AnovaShares:
     """Share of every unit's variance over the grid in one factor alone and in interactions (A.2,
-    Figure 15). A unit whose standard deviation is below 1e-7 of its root mean square does not vary.
-    ValueError if the features are not finite, or not over the cells of the grid."""
+    Figure 15). ValueError if the features are not finite, or not over the cells of the grid."""
     maps = checked_maps(features_BxD, sizes)
     parts = [_anova(block) for block in blocks_of_units(maps)]
     *terms, mean_square = np.concatenate(parts, axis=1)
@@ -62,9 +60,8 @@ def _anova(maps):
 
 
 def kernel_anova(gram_BxB, sizes) -> tuple:
-    """Three shares of the trace of K, which sum to 1: of the projections on functions of nothing,
-    of each factor alone (F,) and of their interactions of all orders (Hoeffding). ValueError if the
-    matrix is not square over the grid, or 0."""
+    """Shares of the trace of K of the projections on constants, on functions of each factor alone
+    (F,) and on their interactions. ValueError if the matrix is not square over the grid, or 0."""
     kernel = checked_gram(gram_BxB, sizes).reshape(*sizes[::-1], *sizes[::-1])
     factors, cells = len(sizes), prod(sizes)
     rows = list(range(factors))[::-1]

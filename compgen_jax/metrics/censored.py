@@ -12,10 +12,10 @@ def censored_slopes(x_P, y_P, side_P, weights_RxP):
     """(R,) slopes of y on x under R weightings of the points, some y being bounds only (Tobin
     1958).
 
-    y_P: values, or bounds where side_P is not 0.  side_P: 1 where the value is above y, -1 where it
-    is below.  weights_RxP: non-negative; values of positive weight must have at least two distinct
-    x.  The likelihood is concave in (intercept, slope, 1) over the spread (Olsen 1978), so Newton's
-    method finds its maximum; NaN for a slope that did not converge.
+    y_P: values, or bounds where side_P is 1 (the value is above) or -1 (below).  weights_RxP:
+    non-negative, positive for at least two distinct x.  The likelihood is concave in (intercept,
+    slope, 1) over the spread (Olsen 1978): Newton's method finds its maximum, NaN where it does
+    not.
     """
     x_P, y_P, weights_RxP = x_P - np.mean(x_P), y_P - np.mean(y_P), np.asarray(weights_RxP, float)
     slopes_R, parameters_Rx3 = _least_squares(x_P, y_P, weights_RxP)

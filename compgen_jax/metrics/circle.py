@@ -1,7 +1,5 @@
-"""A gap on a circle: which cells bound it, and whether an output in it mixes those at its edges.
-
-A *gap* is a run of held-out angles of one object; its *edges* are the nearest seen cells.
-"""
+"""A gap on a circle: a run of held-out angles of one object, between its edges, the nearest seen
+cells. Does an output in it mix those at its edges?"""
 
 from typing import NamedTuple
 
@@ -11,9 +9,9 @@ PERIOD = 360.0  # degrees
 
 
 class Gap(NamedTuple):
-    """One object's gap, in the direction of rising angles, also across 0. label: of the object, ()
-    where the angle is the only factor.  cells (Q,) int: held out.  edges: the nearest seen cells
-    before and after it.  place (Q,): where between them a cell lies, 0 to 1."""
+    """One object's gap, in the direction of rising angles. label: of the object.  cells (Q,) int:
+    held out.  edges: the nearest seen cells before and after it.  place (Q,): where between them, 0
+    to 1."""
 
     label: tuple
     cells: np.ndarray
@@ -22,11 +20,8 @@ class Gap(NamedTuple):
 
 
 def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
-    """The gaps of all objects that have one, by label. Of the factors the first is the angle, the
-    others tell objects apart.
-
-    ValueError if there is no gap, if an object has several, or if nothing of it is seen.
-    """
+    """The gaps of all objects that have one, by label; of the factors the first is the angle.
+    ValueError if there is none, if an object has several, or if nothing of it is seen."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     if factors.ndim != 2 or held_out.shape != factors.shape[:1]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
@@ -60,11 +55,8 @@ def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
 
 
 def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
-    """Stretches of ID cells of the gap's object, each of as many cells as the gap. They follow one
-    another from the gap's end on; the last edge of one is the first of the next.
-
-    ValueError if the circle has no room for one.
-    """
+    """Stretches of ID cells of the gap's object, each of as many cells as the gap, one after
+    another from the gap's end on. ValueError if the circle has no room for one."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     angles = factors[:, 0] % period
     same = (factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
@@ -93,8 +85,8 @@ def edge_weights(signals_xP, first_P, second_P):
 
 
 def residual_share(signals_xP, first_P, second_P):
-    """(...) the share of a signal's squared norm outside the span of both edges' images, from 0 to
-    1; 1 of a blank signal, which mixes nothing."""
+    """(...) the share of a signal's squared norm outside the span of both edges' images; 1 of a
+    blank one."""
     signals = np.asarray(signals_xP, np.float64)
     edges_2xP = np.stack([first_P, second_P]).astype(np.float64)
     residual = signals - edge_weights(signals, first_P, second_P) @ edges_2xP
@@ -104,8 +96,7 @@ def residual_share(signals_xP, first_P, second_P):
 
 
 def mixing_share(weights_x2):
-    """(...) min(a, b) / (a + b), from 0, one edge alone, to a half, both alike; 0 unless both
-    weights are above 0, where non-negative least squares has one edge alone as well."""
+    """(...) min(a, b) / (a + b), from 0, one edge alone, to a half; 0 unless both are above 0."""
     weights = np.asarray(weights_x2, np.float64)
     least, total = weights.min(axis=-1), weights.sum(axis=-1)
     return np.where(least > 0, least, 0.0) / np.where(least > 0, total, 1.0)
@@ -113,9 +104,8 @@ def mixing_share(weights_x2):
 
 def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
     """Mean turning angle of a layer's curve over the first factor, an angle, from edge to edge of
-    what is held out, over that elsewhere: 1 of a circle. The angle is that between the steps before
-    and after a cell, a right angle where the curve stands still. NaN if the first factor is no
-    angle, where all features are alike, and if nothing else is seen."""
+    what is held out, over that elsewhere: 1 of a circle. A right angle where the curve stands
+    still. NaN if the first factor is no angle or all features are alike."""
     factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
     turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
     if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():

@@ -4,6 +4,7 @@ For activations that someone brings: rows in any order, in groups that belong to
 one prompt, points of one task), of which a split never parts two. `probes` is for cells of a grid.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ def decode(
 
 def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dict]:
     """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) that have a score
-    in the region, 'id' or 'ood', or 'shuffled.' of one, which has no interval."""
+    in the region; 'shuffled.' ones have no interval."""
     counted = [measure in (None, name) for name in decoded.measures]
     value_L = mean_of_known(decoded.scores[region][:, counted])
     ends_Lx2 = np.full((len(value_L), 2), np.nan)
@@ -172,7 +173,7 @@ def _r2(targets, predictions, group):
     """(1 + S,) the score, and that without each group: from sums over the groups."""
     if _constant(targets):
         return np.full(2 + group.max(), np.nan)
-    summed = lambda values: np.bincount(group, values)
+    summed = partial(np.bincount, group)
     around, error = targets - targets.mean(), (targets - predictions) ** 2
     total = np.sum(around**2)
     others = len(targets) - np.bincount(group)
@@ -184,8 +185,8 @@ def _r2(targets, predictions, group):
 
 def _auc(positive, predictions, strata, group):
     """(1 + S,) the score over pairs of one stratum, and that without each group, whole in one
-    stratum: a group's pairs are its rows' pairs, of which those within it are counted twice."""
-    summed = lambda values: np.bincount(group, values)
+    stratum."""
+    summed = partial(np.bincount, group)
     (wins, pairs), (wins_within, pairs_within) = (
         _wins(positive, predictions, within) for within in (strata, group)
     )
@@ -196,8 +197,8 @@ def _auc(positive, predictions, strata, group):
 
 
 def _wins(positive, predictions, strata):
-    """(B,) pairs that each row wins with the other label in its stratum, ties a half, and (B,) all
-    its pairs: ranks among all minus ranks among its own label."""
+    """(B,) pairs that each row wins with the other label in its stratum, ties a half, and all its
+    pairs."""
     _, stratum = np.unique(strata, return_inverse=True)
     below = midranks(predictions, stratum) - midranks(predictions, 2 * stratum + positive)
     others = np.bincount(2 * stratum + positive, minlength=2 * stratum.max() + 2)
@@ -219,9 +220,8 @@ def _quality(targets, predictions, measures, held_out):
 
 
 def _margin(labels_BxK, predictions_BxK, held_out):
-    """(B,) how far the true label's prediction is above the largest of the others, each from
-    halfway between its means over the ID rows with and without that label; at most the mean over
-    the ID rows of that label. NaN for a row whose label no ID row has."""
+    """(B,) how far the true label's prediction is above the largest of the others, centred by label
+    and at most the mean over the label's ID rows; NaN for a label that no ID row has."""
     if labels_BxK.shape[1] == 1:
         labels_BxK = np.concatenate([1 - labels_BxK, labels_BxK], axis=1)
         predictions_BxK = np.concatenate([1 - predictions_BxK, predictions_BxK], axis=1)
@@ -239,8 +239,7 @@ def _margin(labels_BxK, predictions_BxK, held_out):
 
 
 def _targets(factors, held_out, classes):
-    """Measures, and for each factor (B, K) columns to be fitted: its values, 0 and 1 for two of
-    them, or one column for each label."""
+    """Measures, and for each factor (B, K) columns to be fitted."""
     count = factors.shape[1]
     two = np.array([len(np.unique(values)) == 2 for values in factors.T])
     labels = two if classes is None else np.asarray(classes, bool)
@@ -291,8 +290,8 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
 
 
 def _donors(groups, held_out, rng):
-    """(B,) the row whose target each row gets: the rows of one ID group in turn for those of
-    another, repeated where it has fewer; OOD rows keep theirs."""
+    """(B,) the row whose target each row gets: those of another ID group, repeated where it has
+    fewer; OOD rows keep theirs."""
     donor_B = np.arange(len(groups))
     seen = np.flatnonzero(~held_out)
     order = seen[np.argsort(groups[seen], kind="stable")]

@@ -27,7 +27,7 @@ def _scores(layer: Layer, features) -> dict:
 
 def mean_over_factors(scores_F, factors: int) -> float:
     """The mean over the factors that vary in the region, of `factors` in all; one that was never
-    shown, so that it has no score, counts as not read at all, 0."""
+    shown counts as 0."""
     varying = factors - np.isnan(scores_F).sum()
     return float(np.nansum(scores_F) / varying) if varying else np.nan
 
@@ -47,8 +47,8 @@ def decode_untrained(layer: Layer) -> dict:
 @layer_metric("decode.recovery", "decode.active_recovery", domain="points", of_output=True)
 def recoveries(layer: Layer) -> dict:
     """The share of held-out points whose own factors, among all held-out points', lie nearest to
-    what is read off the last layer; and the share for which the nearest point has the same active
-    factors, those that are not 0."""
+    what is read off the last layer; and that for which the nearest has the same factors that are
+    not 0."""
     last, held_out = layer.features.astype(np.float64), layer.held_out
     fit = readout.ridge(readout.decompose(last[~held_out]), layer.factors[~held_out])
     read = fit(last[held_out])

@@ -10,18 +10,12 @@ RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1
 
 
 def operator_schmidt(gram_BxB, sizes, factor: int = 0):
-    """Singular values, largest first, of K as a map from the pairs of values of one factor, (x,
-    x'), to those of the others, (y, y') (Eq 1, 30). ValueError if the matrix is not square over the
-    grid, or 0, or there is no such factor."""
+    """Singular values, largest first, of K from the pairs of values of one factor to those of the
+    others (Eq 1, 30). ValueError for a matrix that is not square over the grid, or 0."""
     if not 0 <= factor < len(sizes):
         raise ValueError(f"factor must be from 0 to {len(sizes) - 1}, not {factor}")
     pairs = np.moveaxis(_pairs_tensor(gram_BxB, sizes), factor, 0)
     return np.linalg.svd(pairs.reshape(len(pairs), -1), compute_uv=False)
-
-
-def distinct_factors(sizes) -> range:
-    """The factors whose `operator_schmidt` differ: of two, the first stands for both."""
-    return range(1 if len(sizes) == 2 else len(sizes))
 
 
 def rank(values_K, tolerance: float = RANK_TOLERANCE) -> int:

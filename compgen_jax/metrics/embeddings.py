@@ -44,9 +44,8 @@ def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
 
 
 def constant_share(matrices_TxVxHxW, axis: int):
-    """(T,) share of the embeddings' squared norm that is constant along an axis: 2, over the rows,
-    for those of x, whose stripe is vertical; 3, over the columns, for those of y. NaN without
-    energy."""
+    """(T,) share of the embeddings' squared norm that is constant along an axis: 2 for those of x,
+    whose stripe is vertical, 3 for those of y. NaN without energy."""
     means = matrices_TxVxHxW.mean(axis=axis, keepdims=True)
     varying_T, energy_T = (
         np.sum(part**2, axis=(2, 3)).sum(axis=1)

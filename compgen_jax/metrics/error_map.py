@@ -7,8 +7,8 @@ import numpy as np
 
 
 class ErrorMap(NamedTuple):
-    """Over Y lines and X columns, the values of two settings: mean error, NaN where no trial
-    succeeded; how many trials did, of how many; whether any of them was scored on seen points."""
+    """Over Y lines and X columns: mean error, NaN where no trial succeeded; how many did, of how
+    many; whether any was scored on seen points."""
 
     columns_X: tuple
     lines_Y: tuple

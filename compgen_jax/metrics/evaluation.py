@@ -10,11 +10,8 @@ import numpy as np
 
 
 def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> dict:
-    """{'REGION.SCORE': mean over the points of the region}, NaN for one without points.
-
-    Args: scores (B,) by name; masks (B,) bool by region; derived: a region's means by name ->
-    further numbers of it.
-    """
+    """{'REGION.SCORE': mean over the points of the region}, NaN for one without points. scores (B,)
+    by name; masks (B,) bool by region; derived: a region's means -> further numbers."""
 
     def mean(values_B, mask_B):
         return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)

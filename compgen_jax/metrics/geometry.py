@@ -50,10 +50,7 @@ def grid_metric(activations_GxD, spacing: float = 1.0):
 
 @jax.jit
 def volume_element(metric):
-    """sqrt(det g) of metrics (..., F, F): the local stretch of volume (Eq 6, 39); (...).
-
-    Rounding may leave the determinant of a degenerate map slightly negative: it counts as 0.
-    """
+    """(...) sqrt(det g) of metrics (..., F, F): the local stretch of volume (Eq 6, 39)."""
     return jnp.sqrt(jnp.maximum(jnp.linalg.det(metric), 0.0))
 
 
@@ -78,12 +75,8 @@ def grid_log_volume(signals_BxD, sizes):
 
 
 def roughness(log_volume_YxX, cells_YxX=None) -> float:
-    """Mean absolute difference of log volume between neighbouring cells of a grid (Figure 3d); 0
-    where the volume is constant.
-
-    Only pairs count of which both cells are among `cells`, (V_y, V_x) bool; None: all are.
-    ValueError if there is no such pair.
-    """
+    """Mean absolute difference of log volume between neighbouring cells of a grid, both among
+    `cells`, (V_y, V_x) bool; None: all are (Figure 3d). ValueError if there is no such pair."""
     values = np.asarray(log_volume_YxX, np.float64)
     cells = np.ones(values.shape, bool) if cells_YxX is None else np.asarray(cells_YxX, bool)
     steps = [
@@ -97,10 +90,8 @@ def roughness(log_volume_YxX, cells_YxX=None) -> float:
 
 @jax.jit
 def cosines(metric):
-    """g_ij / sqrt(g_ii g_jj), (..., F, F): cosines of the angles between the factors' tangents.
-
-    A factor that the layer ignores has no angle: 0, as if orthogonal.
-    """
+    """(..., F, F) cosines of the angles between the factors' tangents; 0 of a factor that is
+    ignored."""
     lengths = jnp.sqrt(jnp.diagonal(metric, axis1=-2, axis2=-1))
     products = lengths[..., :, None] * lengths[..., None, :]
     return jnp.where(products > 0, metric / jnp.where(products > 0, products, 1.0), 0.0)

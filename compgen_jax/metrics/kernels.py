@@ -29,8 +29,8 @@ def gram(features_BxD, center: bool = False):
 
 
 def cosine(gram_BxB):
-    """Cosine similarity, -1 to 1, from a Gram matrix. A point of zero norm (a blank image) is
-    similar to none: 0. ValueError if all points are such."""
+    """Cosine similarity from a Gram matrix; 0 for a point of zero norm. ValueError if all are
+    such."""
     gram_BxB = finite("gram", gram_BxB, 2)
     norm_B = np.sqrt(np.diag(gram_BxB))
     if not norm_B.any():
@@ -80,8 +80,8 @@ def correlation(a_P, b_P) -> float:
 
 
 def partial_correlation(a_P, b_P, control_P) -> float:
-    """Correlation of the entries of a and b that remains once both are regressed on a third
-    kernel's, -1 to 1. NaN if the control explains a or b entirely."""
+    """Correlation of the entries of a and b once both are regressed on a third kernel's. NaN if the
+    control explains a or b entirely."""
     regressors = np.stack([np.ones(len(control_P)), control_P], axis=1)
     entries = np.stack([a_P, b_P], axis=1)
     residuals = entries - regressors @ np.linalg.lstsq(regressors, entries)[0]

@@ -121,18 +121,12 @@ def kernel_terms(layer: Layer) -> dict | None:
     factor against the others."""
     if layer.gram is None:
         return None
-    spectra_of_factors = [
-        decomposition.operator_schmidt(layer.gram, layer.sizes, factor)
-        for factor in decomposition.distinct_factors(layer.sizes)
-    ]
+    factors = range(1 if len(layer.sizes) == 2 else len(layer.sizes))  # of two, either is as good
+    terms = [decomposition.operator_schmidt(layer.gram, layer.sizes, f) for f in factors]
     return {
-        "schmidt.rank": max(map(decomposition.rank, spectra_of_factors)),
-        "schmidt.exp_entropy": max(
-            np.exp(decomposition.entropy(values)) for values in spectra_of_factors
-        ),
-        "explained.schmidt": min(
-            values[0] ** 2 / np.sum(values**2) for values in spectra_of_factors
-        ),
+        "schmidt.rank": max(map(decomposition.rank, terms)),
+        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in terms),
+        "explained.schmidt": min(values[0] ** 2 / np.sum(values**2) for values in terms),
         "explained.hoeffding": decomposition.hoeffding_share(layer.gram, layer.sizes),
     }
 
@@ -149,8 +143,7 @@ def spectrum(layer: Layer) -> dict | None:
 @layer_metric("anova.interaction", "anova.interaction_ood")
 def interaction_shares(layer: Layer) -> dict | None:
     """Share of the features' variance that is in no factor alone: over all cells, and over the
-    held-out ones, where it separates composition from lookup; NaN if these are no grid of at least
-    two values of two factors."""
+    held-out ones; NaN if these are no grid of at least two values of two factors."""
     if layer.gram is None:
         return None
     ood, held_out = np.nan, layer.held_out

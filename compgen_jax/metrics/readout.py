@@ -34,9 +34,8 @@ def folds_of(groups, held_out, folds, rng):
 
 def cross_fitted(features_BxD, targets, fold_B, folds: int, whole_folds: bool = False) -> list:
     """Predictions of each of the targets, (B, T): of the rows of a fold by a fit to all other
-    folds, of rows in no fold (-1) by the fit to all folds. The columns of one target share the
-    penalty of `PENALTIES` with the least error on rows left out of the fitted ones: each row alone
-    (`ridge`), or `whole_folds`."""
+    folds, of rows in no fold (-1) by the fit to all. One target's columns share the penalty of
+    least error on rows left out: each row alone (`ridge`), or `whole_folds`."""
     if whole_folds:
         return _cross_fitted_by_folds(features_BxD, targets, fold_B, folds)
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]

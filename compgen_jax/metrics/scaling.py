@@ -53,13 +53,10 @@ class Curve(NamedTuple):
 
 
 def threshold(values, scores, target: float) -> Threshold:
-    """The value at which a score that rises reaches the target.
-
-    values: (P,) positive numbers, in any order.  scores: (P,); what is not finite is left out. They
-    are made non-decreasing by isotonic regression, so that one lucky trial does not set the
-    threshold; the crossing is interpolated in the logarithm of the value. ValueError for other
-    shapes, values that are not positive, or a target that is not finite.
-    """
+    """The value at which a score that rises reaches the target. values, scores: (P,), in any order;
+    scores that are not finite are left out, the others made non-decreasing by isotonic regression.
+    The crossing is interpolated in the logarithm of the value. ValueError for other shapes, values
+    that are not positive, or a target that is not finite."""
     values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
     if values_P.ndim != 1 or values_P.size == 0 or values_P.shape != scores_P.shape:
         raise ValueError(
@@ -98,12 +95,9 @@ def threshold(values, scores, target: float) -> Threshold:
 def refinement(
     values, scores, target: float, count: int, whole: bool = True, allowed: Callable = bool
 ) -> list:
-    """`count` values to measure next, ascending, strictly inside the bracket, spaced geometrically.
-
-    Of `whole` numbers they are the nearest integers that are `allowed` and not in `values`; all of
-    them where `count` or fewer are. Empty if there is no bracket. ValueError for a negative count
-    and as for `threshold`.
-    """
+    """`count` values to measure next, ascending, strictly inside the bracket, spaced geometrically;
+    if `whole`, the nearest integers that are `allowed` and not in `values`. Empty without a
+    bracket. ValueError for a negative count and as for `threshold`."""
     if count < 0:
         raise ValueError(f"count must not be negative, not {count}")
     ends = threshold(values, scores, target).bracket
@@ -125,9 +119,9 @@ def thresholds(
     rows, score: str, target: float, *, field: str, along: str | None = None, fixed=None
 ) -> Curve:
     """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
-    have the `fixed` values, for the column `score` and the searched column `field`. 'unknown' where
-    nothing else is known. ValueError if no row remains, if they mix several values of another axis,
-    for an unknown column, and as `threshold` does."""
+    have the `fixed` values. `score` and `field`, the searched one, are columns. ValueError if no
+    row remains, if they mix several values of another axis, for an unknown column, and as
+    `threshold` does."""
     fixed = fixed or {}
     names = [score, field, *([along] if along else []), *fixed]
     missing = [name for name in names if rows and name not in rows[0]]

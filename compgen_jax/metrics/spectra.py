@@ -1,7 +1,4 @@
-"""How many dimensions a layer uses: the spectrum of its covariance (E18 to E20).
-
-All points and all features enter, where the authors sampled at most 1,000 columns.
-"""
+"""How many dimensions a layer uses: the spectrum of its covariance (E18 to E20)."""
 
 from typing import NamedTuple
 

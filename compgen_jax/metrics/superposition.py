@@ -1,9 +1,6 @@
-"""Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4)
-
-The paper builds superpositions in two ways: outputs for codes whose other part is the mean over the
-training set (E6), and sums of outputs at the seen cells that share x or y (E7). How much of an
-output they explain is compared with superpositions of other coordinates.
-"""
+"""Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4) Superpositions
+are outputs for codes whose other part is the mean over the training set (E6), or sums of outputs at
+the seen cells that share x or y (E7); those of other coordinates are the control."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,11 +44,9 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
 
 
 def superposition_r2(outputs_QxD, parts_QxKxD):
-    """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, weights of any
-    sign: against a blank signal, 0, and NaN where an output is blank.
-
-    ValueError for shapes that do not match or values that are not finite.
-    """
+    """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, against a blank
+    signal; NaN where an output is blank. ValueError for other shapes and values that are not
+    finite."""
     outputs, parts = finite("outputs", outputs_QxD, 2), finite("parts", parts_QxKxD, 3)
     if parts.shape[::2] != outputs.shape:
         raise ValueError(
@@ -94,10 +89,7 @@ def inner(distance_Q):
 
 def other_coordinates(points_QxF, repeats: int, seed: int = 0):
     """(repeats, Q) int: for every point, random points that share none of its coordinates; None if
-    some point has no such other.
-
-    A plain permutation would leave some points a part of their own.
-    """
+    some point has no such other."""
     points, rng = np.asarray(points_QxF), np.random.default_rng(seed)
     others = [np.flatnonzero((points != point[None]).all(axis=1)) for point in points]
     if not all(map(len, others)):

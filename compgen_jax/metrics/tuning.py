@@ -1,9 +1,6 @@
-"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2).
-
-A stripe's variance is in one factor, a plus's in each of two. A bump's and noise's are mostly
-interactions; the *product share*, what one product of functions of single factors explains, is all
-of a bump's interaction and little of noise's.
-"""
+"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2). A
+bump's and noise's variance is mostly in interactions; the *product share*, what one product of
+functions of single factors explains, is all of a bump's interaction and little of noise's."""
 
 from typing import NamedTuple
 
@@ -25,8 +22,8 @@ TUNING_NUMBERS = tuple(
 
 
 def marginals(maps_GxD) -> tuple:
-    """Tuning curves of units with maps (V_F, ..., V_1, D), see `grids.over_grid`: for each factor
-    the mean over the others as a function of its values, (V_f, D) float64."""
+    """Tuning curves, (V_f, D) float64, of units with maps as from `grids.over_grid`: for each
+    factor the mean over the others."""
     maps = np.asarray(maps_GxD)
     axes = range(maps.ndim - 1)
     others = [tuple(axis for axis in axes if axis != factor) for factor in reversed(axes)]
@@ -46,9 +43,9 @@ class Tuning(NamedTuple):
 
 
 def tuning(features_BxD, sizes) -> Tuning:
-    """How every unit's variance over the grid divides between single factors and interactions. The
-    product share is exact for two factors and, for more, a lower bound found by alternating least
-    squares. ValueError if the features are not a finite (B >= 2, D) over the grid's cells."""
+    """Shares of every unit's variance over the grid. The product share is exact for two factors
+    and, for more, a lower bound found by alternating least squares. ValueError if the features are
+    not a finite (B >= 2, D) over the grid's cells."""
     maps = checked_maps(features_BxD, sizes)
     shares = anova_shares(features_BxD, sizes)
     largest = shares.variance.max(initial=0)
@@ -110,8 +107,7 @@ def _alternate(matrices, functions):
 
 
 def _inverse_variances(functions):
-    """1 / A and 1 / C (D,) of a product of functions (D, V): its variance over the cells, and
-    that of its interactions; 0 where it has none."""
+    """1 / A and 1 / C (D,): see `_alternate`; 0 where it has none."""
     squared_means = [function.mean(axis=1) ** 2 for function in functions]
     variances = [function.var(axis=1) for function in functions]
     mean_square = np.prod([np.mean(function**2, axis=1) for function in functions], axis=0)
@@ -145,11 +141,8 @@ def layer_tuning(features_BxD, sizes) -> dict:
 
 
 def choose_units(tuning: Tuning, count: int):
-    """Indices of `count` active units, or of all if fewer, by rising interaction share; int.
-
-    They sit at its quantiles (k + 1/2) / count: a fixed rule, so that no unit is picked by hand.
-    ValueError if `count` is below 1.
-    """
+    """Indices of `count` active units, or of all if fewer, at the quantiles (k + 1/2) / count of
+    the interaction share. ValueError if `count` is below 1."""
     if count < 1:
         raise ValueError(f"count must be at least 1, not {count}")
     active = np.flatnonzero(tuning.active)

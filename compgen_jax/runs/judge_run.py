@@ -75,8 +75,7 @@ def best_trivial_error(run: Run, ood: bool) -> float:
 
 
 def judge_run(run: Run) -> list[dict]:
-    """The rows of `composes` and of the task's own claims. A task family's method `claims()`, if it
-    has one, returns claims (`claims.claim`) on a run that they call `run`."""
+    """The rows of `composes` and of the claims that the task family's method `claims()` returns."""
     of_task = getattr(run.config.task, "claims", tuple)
     claims = composes, *of_task()
     return [judge(claim, {"run": run}, {"case": run.name}) for claim in claims]
@@ -93,8 +92,7 @@ def lines(row: dict, statement: str) -> list[str]:
 
 
 def judge_directory(workdir) -> list[dict]:
-    """What `judge_run` says of a finished run, also written to claims.json where that is possible.
-    Raises RunError for a run that is not finished."""
+    """`judge_run` of a finished run, also written to claims.json where that is possible."""
     rows = judge_run(Run.load(workdir))
     with directory.kept_where_possible(Path(workdir)):
         directory.write_json(Path(workdir) / "claims.json", rows)

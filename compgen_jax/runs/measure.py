@@ -170,11 +170,8 @@ def metrics_of(domain: str, families=()) -> list:
 
 
 def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False) -> Measured:
-    """These metrics, all of one domain, of every network of a run, without its table.
-
-    `steps` are kept ones or late checkpoints (`Run.at`); by default the end of training. Raises
-    RunError and ValueError as `measure` explains.
-    """
+    """These metrics, all of one domain, of every network of a run, without its table. `steps` are
+    kept ones or late checkpoints; by default the end of training."""
     last = loop.total_steps(run.config, run.task)
     steps = steps or [last]
     recorder, maps = recording.recorder(run.end, metrics[0].domain), {}

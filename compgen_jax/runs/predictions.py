@@ -42,15 +42,14 @@ def shape_of(task: Task) -> tuple[int, ...]:
 
 
 def load(path, config: Config, task: Task) -> Run:
-    """The predictions of a file, in the place of a run: it has `cells`, `trivial` and
-    `interpolator`, one checkpoint and no layers. Raises ConfigError for a file that does not fit
-    the task."""
+    """The predictions of a file, in the place of a run without layers. Raises ConfigError for a
+    file that does not fit the task."""
     arrays, shape = directory.read_npz(Path(path)), shape_of(task)
-    unknown = [name for name in arrays if name not in NAMES]
-    demand("predictions" in arrays, f"{path}: lacks predictions; it holds {_list(arrays)}")
-    demand(not unknown, f"{path}: {_list(unknown)}: no such array; allowed: {_list(NAMES)}")
+    unknown, names = ", ".join(arrays.keys() - {*NAMES}), ", ".join(arrays) or "nothing"
+    demand("predictions" in arrays, f"{path}: lacks predictions; it holds {names}")
+    demand(not unknown, f"{path}: {unknown}: no such array; allowed: {', '.join(NAMES)}")
     predictions = arrays["predictions"]
-    dtype, sizes = predictions.dtype, _list(map(str, shape))
+    dtype, sizes = predictions.dtype, ", ".join(map(str, shape))
     demand(dtype.kind in "biuf", f"{path}: predictions: {dtype}, not real numbers")
     expected = f"{path}: predictions {predictions.shape}: must be (S, {sizes}) or ({sizes})"
     if predictions.ndim == len(shape):
@@ -100,7 +99,3 @@ def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> d
     }
     directory.write_npz(Path(path), arrays)
     return arrays
-
-
-def _list(names) -> str:
-    return ", ".join(names) or "nothing"

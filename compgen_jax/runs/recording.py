@@ -1,9 +1,5 @@
-"""The layers that metrics are given, recorded from a finished run in one of two domains.
-
-`recorder(run, domain)` prepares one once; its `record(params, key, seed)` gives the `layers.Layer`s
-of one network by name, in the model's order. It raises RunError for activations that are not
-finite.
-"""
+"""The layers that metrics are given, recorded from a finished run: `recorder(run, domain)` has
+`record(params, key, seed)`, which gives one network's `layers.Layer`s in the model's order."""
 
 from collections import OrderedDict
 from functools import cache, partial
@@ -229,10 +225,13 @@ class Points(Recorder):
             "groups": np.repeat(self.groups, count),
             "rows_per_point": count,
         }
-        flat = lambda layer: layer.reshape(-1, layer.shape[2])
+        flat, flat_untrained = (
+            {name: layer.reshape(-1, layer.shape[2]) for name, layer in layers.items()}
+            for layers in (trained, untrained)
+        )
         return {
-            name: Layer(flat(layer), **rows, costly={"untrained": flat(untrained[name])}.get)
-            for name, layer in trained.items()
+            name: Layer(layer, **rows, costly={"untrained": flat_untrained[name]}.get)
+            for name, layer in flat.items()
         }
 
 

@@ -46,7 +46,7 @@ def describe(task: Task) -> list[str]:
 
 
 def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
-                   say: Callable = lambda text: None) -> dict:  # fmt: skip
+                   say: Callable | None = None) -> dict:  # fmt: skip
     """The outputs of predictors of `baselines.FROM_CODES` at the task's points, from the complete
     points that each seed was shown, by name: (predictions (T, B, ...), targets (T, B, ...), scores
     (T, B) by name). NaN at points that are not `predicted`; 0 for a seed without complete points.
@@ -69,7 +69,8 @@ def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM
         first = np.unique(training_points[complete], axis=0, return_index=True)[1]
         known = training_codes[complete][first], training_targets[complete][first]
         for name, of_seeds in by_name.items():
-            say(f"{name.replace('_', ' ')} of seed {seed}")
+            if say:
+                say(f"{name.replace('_', ' ')} of seed {seed}")
             predictions = baselines.FROM_CODES[name](*known, codes[chosen]).astype(np.float32)
             scores = jax.device_get(score(predictions, targets[chosen], points[chosen]))
             of_seeds.append((predictions, targets, scores))
@@ -77,9 +78,9 @@ def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM
 
 
 def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, dict]:
-    """{predictor: {(region, score): (S,)}}: the scores of trivial predictors of a task on the
-    examples that each seed is scored on. `names` are the scores of the task's `baselines`, by
-    default all; `from_codes` has the scores (S, B) by name of predictors from codes."""
+    """{predictor: {(region, score): (S,)}} of trivial predictors on the examples that each seed is
+    scored on: the task's `baselines`, of which the scores `names` (None: all), and those with
+    scores (S, B) by name in `from_codes`."""
     masks = tasks.regions(task)
 
     def means(masks, scores):
@@ -93,7 +94,7 @@ def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, 
             for predictor, scores in by_predictor.items()
         }
 
-    by_predictor = jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds))
+    by_predictor = jax.jit(partial(jax.lax.map, of_seed))(seed_keys(seeds))
     chosen = predicted(task)
     scored = {region: mask & chosen for region, mask in masks.items()}
     means_of_seeds = jax.jit(jax.vmap(partial(means, scored)))
@@ -126,9 +127,9 @@ def cells_shown(config: Config, task: Task, seeds):
 
 
 def training_examples(config: Config, task: Task, seeds, drawn: int | None = None):
-    """For each seed, its training points, whether each counts, their codes and targets; and the
-    codes and targets of the task's points, where it is scored. Codes are flattened; of a stream,
-    the first `drawn` points, by default `DRAWN`. An iterator; NumPy."""
+    """An iterator over the seeds: training points, whether each counts, their codes and targets;
+    and codes and targets of the task's points. Codes are flattened; of a stream, the first `drawn`
+    points."""
 
     def codes_and_targets(key, name, points):
         codes, target = tasks.examples_at(task, loop.stream(key, name), points)
@@ -162,8 +163,8 @@ def truths_at(task: Task, points, seed: int = 0):
 
 
 def scorer(task: Task, truths=None) -> Callable:
-    """predictions (S, B, ...) -> CellResults: outputs at every cell, as if of seeds 0 to S - 1,
-    scored as the task scores. `truths` (B, ...) take the place of the task's own."""
+    """predictions (S, B, ...) -> CellResults, scored as the task scores; `truths` (B, ...) take the
+    place of the task's own."""
     points = tasks.points(task)
     truths = np.asarray(truths_at(task, points) if truths is None else truths)
 

@@ -28,7 +28,7 @@ from compgen_jax.training import contracts, loop
 from compgen_jax.training.trials import over_trials
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Run:
     """A finished run: `Run.load` reads one from its directory, `Run.known` makes one of arrays.
 
@@ -44,18 +44,21 @@ class Run:
     """
 
     config: Config | None = None
-    task: Task | None = field(default=None, repr=False)
+    task: Task | None = None
     seeds: tuple = ()
     path: Path | None = None
-    summary: dict | None = field(default=None, repr=False)
+    summary: dict | None = None
     steps: tuple = ()
-    end: "Run | None" = field(default=None, repr=False)
-    numbers_path: Path | None = field(default=None, repr=False)
-    numbers: dict = field(default_factory=dict, repr=False)
-    parts: tuple = field(default=(), repr=False)
-    measured: measure.Measured | None = field(default=None, init=False, repr=False)
-    recorders: dict = field(default_factory=dict, init=False, repr=False)  # of `recording`
-    compared: dict = field(default_factory=dict, init=False, repr=False)  # of `over`
+    end: "Run | None" = None
+    numbers_path: Path | None = None
+    numbers: dict = field(default_factory=dict)
+    parts: tuple = ()
+    measured: measure.Measured | None = field(default=None, init=False)
+    recorders: dict = field(default_factory=dict, init=False)  # of `recording`, by domain
+    cached: dict = field(default_factory=dict, init=False)  # of `over` and `_from_codes`
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, seeds={self.seeds}, path={str(self.path)!r})"
 
     def __post_init__(self):
         self.seeds, self.steps, self.end = tuple(self.seeds), tuple(self.steps), self.end or self
@@ -65,7 +68,7 @@ class Run:
     @classmethod
     def load(cls, workdir, with_networks: bool = True) -> "Run":
         """A finished run at its end. Raises RunError for a sweep, and for what is missing or
-        damaged, naming it; `with_networks` says whether missing networks raise at once."""
+        damaged, naming it."""
         workdir = Path(workdir)
         config = directory.read_config(workdir)
         if config.is_sweep:
@@ -191,10 +194,10 @@ class Run:
             raise RunError(f"{self.name} and {other.name}: the cells of their tasks differ")
         held_out = np.packbits(np.asarray(other.task.held_out(cells))).tobytes()
         name = f"over_{hashlib.sha256(held_out).hexdigest()[:12]}"
-        if name not in self.compared:
+        if name not in self.cached:
             task = self.task._replace(held_out=other.task.held_out)
-            self.compared[name] = replace(self, task=task, end=None, numbers_path=self.path / name)
-        return self.compared[name]
+            self.cached[name] = replace(self, task=task, end=None, numbers_path=self.path / name)
+        return self.cached[name]
 
     # --- what they answer
 
@@ -211,7 +214,7 @@ class Run:
 
     def answers(self, points, which: slice = slice(2)):
         """At points (B, F) the outputs of every network, (S, B, ...) or (S, C, B, ...), its targets
-        and the scores by name, or only `which` of these three: the others are not computed."""
+        and the scores by name, or only `which` of these three."""
         axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
         seeds = np.repeat(self.seeds, len(self.steps) or 1)
         params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
@@ -231,8 +234,8 @@ class Run:
 
     @cached_property
     def cells(self) -> CellResults:
-        """The outputs at every cell, beside the targets. Training keeps the scores at late
-        checkpoints, so that these networks run only where predictions are asked for."""
+        """The outputs at every cell, beside the targets. Late scores are kept, so that these
+        networks run only where their predictions are asked for."""
         points = tasks.points(self.task)
         scores = self._kept_scores("late") if self.steps and self is self.end.late else None
         if scores:
@@ -272,10 +275,10 @@ class Run:
         interpolations = partial(results.interpolations, self.config, self.task, self.seeds)
         if scores := self._kept_scores(predictor):
             return self._at_cells(lambda: interpolations((predictor,))[predictor][0], scores)
-        if "from_codes" not in self.compared:  # all that are not kept, from one compilation
+        if "from_codes" not in self.cached:  # all that are not kept, from one compilation
             names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
-            self.compared["from_codes"] = interpolations(names)
-        predictions, _, scores = self.compared["from_codes"][predictor]
+            self.cached["from_codes"] = interpolations(names)
+        predictions, _, scores = self.cached["from_codes"][predictor]
         return self._at_cells(predictions, scores)
 
     @cached_property
@@ -302,10 +305,9 @@ class Run:
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
     def layers(self, metric: str | None = None, progress: bool = True):
-        """(S, L), (S, C, L) at several steps: a metric of every layer, input first, prediction
-        ('output') last; before training (S, 1, L). `decode.*` has none of the prediction. Without a
-        metric, a DataFrame of all: seed, step, layer, metric, value. What is not known is
-        measured."""
+        """(S, L), (S, C, L) at several steps: a metric of every layer, input first, 'output' last;
+        before training (S, 1, L). Without a metric, a DataFrame of all. Measures what is not known
+        yet."""
         if metric is None:
             return measure.measure(self, progress=progress).table.reset_index(drop=True)
         if metric in self.numbers:
@@ -359,12 +361,9 @@ class Run:
         return pd.DataFrame(columns)
 
     def draw(self, *point: float | str):
-        """A matplotlib figure: the requested output at a point, that of each seed, the difference.
-
-        point: a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and y,
-        `run.draw("heart", 0.5)` for a shape and a size. ValueError for a wrong number of values,
-        and for an unknown label.
-        """
+        """A matplotlib figure: the requested output at a point, that of each seed, the difference:
+        `run.draw(8, 7.5)`, `run.draw("heart", 0.5)`. ValueError for a wrong number of values, and
+        for an unknown label."""
         return settings.beside("figures.draw").draw(self, point)
 
     def explore(self) -> Path:
