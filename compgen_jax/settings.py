@@ -48,8 +48,8 @@ FAMILIES = {
 }
 
 
-# fields that a release took away, with the only value that a run may have of them
-FORMER = {"initial_weights": "torch"}
+# fields that a release took away, with the only values that a run may have of them
+FORMER = {"initial_weights": ["torch"], "vectors": ["unit", "raw"], "tokens": ["sum"]}
 LOADED = set()  # paths of the user's files
 
 
@@ -255,7 +255,7 @@ def build(kind: type, values, path: str):
     for name, value in values.items():
         if name not in names:
             is_name = name == "name" and issubclass(kind, Family)
-            if not is_name and FORMER.get(name, MISSING) != value:
+            if not is_name and value not in FORMER.get(name, []):
                 raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
             continue
         annotation = types(kind)[name]

@@ -21,13 +21,18 @@ from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.initializers import prelu
 from compgen_jax.models.model import Model, Shapes, name_layers, split
 from compgen_jax.models.per_factor import parts_of_factors
-from compgen_jax.settings import choice, number, require
+from compgen_jax.settings import number, require
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length
 SMALLEST_SHARE = 1e-8  # of a token's energy: the logarithm is cut off below it, as the authors do
 
 # along which axes of an embedding its variance is penalised, as fields of `Factor`
-AXES = {"both": ("left", "right"), "rows": ("left",), "columns": ("right",), "none": ()}
+AXES = {
+    "both": ("raw_left", "raw_right"),
+    "rows": ("raw_left",),
+    "columns": ("raw_right",),
+    "none": (),
+}
 
 
 class Factor(NamedTuple):
@@ -46,58 +51,17 @@ def unit(vectors):
     return vectors * jax.lax.rsqrt(jnp.maximum(squares, SHORTEST**2))
 
 
-@jax.custom_vjp
-def orthonormal(vectors):
-    """The K <= N vectors of (..., K, N) made orthonormal, in order, by Gram-Schmidt: the Q of a QR
-    factorisation whose R has a positive diagonal. LAPACK's is slow inside a loop, as the threads of
-    its many small problems wait for each other."""
-    return _orthonormal_fwd(vectors)[0]
-
-
-def _orthonormal_fwd(vectors):
-    """Rows q = inverse @ vectors; the residuals are q and the lower triangular `inverse`."""
-    terms, length = vectors.shape[-2:]
-    identity = jnp.broadcast_to(jnp.eye(terms, dtype=vectors.dtype), (*vectors.shape[:-1], terms))
-    rows = jnp.concatenate([vectors, identity], axis=-1)  # what is done to one is done to both
-
-    def add_row(k, done):
-        row = jax.lax.dynamic_index_in_dim(rows, k, -2, keepdims=False)
-        for _ in range(2):  # the second time removes what rounding left in the first
-            overlaps = jnp.einsum("...kn,...n->...k", done[..., :length], row[..., :length])
-            row = row - jnp.einsum("...k,...kn->...n", overlaps, done)
-        row = row / jnp.linalg.norm(row[..., :length], axis=-1, keepdims=True)
-        return jax.lax.dynamic_update_index_in_dim(done, row, k, -2)
-
-    done = jax.lax.fori_loop(0, terms, add_row, jnp.zeros_like(rows))
-    q, inverse = done[..., :length], done[..., length:]
-    return q, (q, inverse)
-
-
-def _orthonormal_bwd(residuals, gq):
-    """The gradient is inverse^T [gq - S q + upper(S - S^T) q], where S = gq q^T."""
-    q, inverse = residuals
-    s = gq @ jnp.swapaxes(q, -2, -1)
-    upper = jnp.triu(s - jnp.swapaxes(s, -2, -1), 1)
-    return (jnp.swapaxes(inverse, -2, -1) @ (gq + (upper - s) @ q),)
-
-
-orthonormal.defvjp(_orthonormal_fwd, _orthonormal_bwd)
-
-
-VECTORS = {"unit": unit, "orthonormal": orthonormal}
-
-
-def embeddings(params, vectors: str) -> tuple[Factor, ...]:
+def embeddings(params) -> tuple[Factor, ...]:
     """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its
     variables."""
     count = sum(name.startswith("embed_") for name in params["params"])
-    return tuple(terms(params["params"][name], vectors) for name in embedding_names(count))
+    return tuple(terms(params["params"][name]) for name in embedding_names(count))
 
 
-def terms(parameters, vectors: str) -> Factor:
+def terms(parameters) -> Factor:
     """The terms of one factor's embeddings, from its parameters."""
     raw = parameters["left"], parameters["right"]
-    return Factor(parameters["values"], *map(VECTORS[vectors], raw), *raw)
+    return Factor(parameters["values"], *map(unit, raw), *raw)
 
 
 def embedding_names(factors: int) -> tuple[str, ...]:
@@ -114,9 +78,8 @@ def embedding_names(factors: int) -> tuple[str, ...]:
 class PenaltyConfig:
     """The penalty that is added to the loss (paper Eq 10, 11).
 
-    `entropy` and `variance` are the coefficients of two terms, summed or averaged over tokens. The
-    variance is that of the raw vectors (the authors' code) or, scale-free, that of the vectors as
-    used, weighted by their share of the embedding's energy.
+    `entropy` and `variance` are the coefficients of two terms, summed over tokens. The variance is
+    that of the raw vectors, as in the authors' code.
 
     `axes` says along which axes of the image a factor's embeddings should be constant: 'both' (the
     paper), 'rows', 'columns' or 'none'. It has pairs of a factor and its axes, and a factor is
@@ -126,44 +89,32 @@ class PenaltyConfig:
 
     entropy: float = number(0.0, low=0, high=1e6, traced=True)
     variance: float = number(0.0, low=0, high=1e6, traced=True)
-    tokens: str = choice("sum", "sum", "mean")
-    vectors: str = choice("raw", "raw", "scale_free")
     axes: tuple = ()
 
 
-def energy_shares(values_VxK):
-    """(V, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2; 0 if all
-    are 0."""
+def entropy(values_VxK):
+    """(V,) entropy in nats of every token's energy, lambda_k^2, over its terms (paper Eq 9, 10,
+    45): log K for K equal terms, 0 for one and for none."""
     energy_VxK = jnp.square(values_VxK)
     total_Vx1 = jnp.sum(energy_VxK, axis=1, keepdims=True)
-    return energy_VxK / jnp.where(total_Vx1 > 0, total_Vx1, 1.0)
-
-
-def entropy(values_VxK):
-    """(V,) entropy in nats of every token's energy over its terms (paper Eq 9, 10, 45): log K for K
-    equal terms, 0 for one."""
-    shares_VxK = energy_shares(values_VxK)
+    shares_VxK = energy_VxK / jnp.where(total_Vx1 > 0, total_Vx1, 1.0)
     return -jnp.sum(shares_VxK * jnp.log(jnp.maximum(shares_VxK, SMALLEST_SHARE)), axis=1)
 
 
-def variance(vectors_VxKxH, weights_VxK=None):
+def variance(vectors_VxKxH):
     """(V,) unbiased variance of the entries of each vector, summed over a token's terms (paper Eq
-    11, 46), or averaged with weights that sum to 1; 0 for constant vectors."""
-    spread_VxK = jnp.var(vectors_VxKxH, axis=2, ddof=1)
-    return jnp.sum(spread_VxK if weights_VxK is None else weights_VxK * spread_VxK, axis=1)
+    11, 46); 0 for constant vectors."""
+    return jnp.sum(jnp.var(vectors_VxKxH, axis=2, ddof=1), axis=1)
 
 
-def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyConfig):
+def embedding_penalty(factors, entropy_weight, variance_weight, axes=()):
     """The weighted penalty of the embeddings of all `factors` (`Factor`); a scalar."""
-    over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean
-    axes, total = dict(config.axes), 0
+    axes, total = dict(axes), 0
     for index, factor in enumerate(factors):
-        penalty = entropy_weight * over_tokens(entropy(factor.values))
-        raw = config.vectors == "raw"
-        shares = None if raw else energy_shares(factor.values)
-        sides = [f"raw_{side}" if raw else side for side in AXES[axes.get(index, "both")]]
-        spread = sum(variance(getattr(factor, side), shares) for side in sides)
-        total += penalty + variance_weight * over_tokens(spread)
+        penalty = entropy_weight * jnp.sum(entropy(factor.values))
+        sides = AXES[axes.get(index, "both")]
+        spread = sum(variance(getattr(factor, side)) for side in sides)
+        total += penalty + variance_weight * jnp.sum(spread)
     return total
 
 
@@ -173,15 +124,14 @@ def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyC
 @dataclass(frozen=True)
 class LowRank(Model):
     """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has at most
-    `rank` terms (0 means the shorter side of the image), whose vectors have unit length (the
-    authors' code) or are orthonormal (the paper's text). `dilations`, unless empty, has a number
+    `rank` terms (0 means the shorter side of the image), whose vectors have unit length, as in the
+    authors' code. `dilations`, unless empty, has a number
     for each hidden layer: the pixels from one tap of its kernel to the next. An output pixel reads
     3 + 2 (sum of dilations) pixels of the embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
     rank: int = number(0, low=0, high=128)
-    vectors: str = choice("unit", "unit", "orthonormal")
     penalty: PenaltyConfig = PenaltyConfig()
     dilations: tuple = ()
 
@@ -235,7 +185,7 @@ class LowRank(Model):
 
     def extra_loss(self, params, hyper):
         weights = hyper["penalty.entropy"], hyper["penalty.variance"]
-        return embedding_penalty(embeddings(params, self.vectors), *weights, self.penalty)
+        return embedding_penalty(embeddings(params), *weights, self.penalty.axes)
 
 
 class Embedding(nn.Module):
@@ -244,7 +194,6 @@ class Embedding(nn.Module):
     rows: int
     columns: int
     terms: int
-    vectors: str
 
     @nn.compact
     def __call__(self, code):
@@ -256,7 +205,7 @@ class Embedding(nn.Module):
             "left": self.param("left", on_sphere, (*shape, self.rows)),
             "right": self.param("right", on_sphere, (*shape, self.columns)),
         }
-        factor = terms(parameters, self.vectors)
+        factor = terms(parameters)
         # the code picks its token's terms, so that no other token's matrix is formed
         values, left, right = (jnp.tensordot(code, array, axes=1) for array in factor[:3])
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
@@ -283,7 +232,7 @@ class LowRankDecoder(nn.Module):
 
     Initial values are Gaussian with variance 1/K, initial vectors uniform on the unit sphere. The
     authors scale vectors to unit length at each use. So they are not orthogonal, and the values are
-    not singular values, as in the paper; with `vectors` 'orthonormal' they are.
+    not singular values, as they are in the paper's text.
 
     Attributes: shape, (H, W) or (H, W, C) of the image; parts, V of each factor; dilations, of the
     hidden layers; settings; lowering, see `models.convolution`.
@@ -302,7 +251,7 @@ class LowRankDecoder(nn.Module):
         convolution = partial(ConvTranspose, kernel_size=3, stride=1, lowering=self.lowering)
         sizes = *self.shape[:2], how.rank or min(self.shape[:2])
         of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
-        embedded = [Embedding(*sizes, how.vectors, name=name)(part) for name, part in of_factors]
+        embedded = [Embedding(*sizes, name=name)(part) for name, part in of_factors]
         layers = [code, jnp.stack(embedded, axis=-1)]
         x = prelu(0, layers[1])
         for index, dilation in enumerate(self.dilations, start=1):

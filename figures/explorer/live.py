@@ -143,7 +143,7 @@ def _upsampling(module: UpsamplingDecoder, variables):
 def _low_rank(module: LowRankDecoder, variables):
     params = variables["params"]
     factors = [{name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
-               for factor in embeddings(variables, module.settings.vectors)]  # fmt: skip
+               for factor in embeddings(variables)]  # fmt: skip
     layers = [[{"op": "embed", "factors": factors}]]
     for k, dilation in enumerate(module.dilations, start=1):
         hidden = _conv_transpose(params[f"hidden_{k}"], dilation=dilation)

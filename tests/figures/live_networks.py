@@ -43,8 +43,6 @@ CASES = {
     "low rank of sprites": (replace(SPRITES, code=CodesConfig(name="onehot")),
                             LowRank(depth=2, width=3, rank=2, dilations=(1, 2))),
     "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5, rank=4)),
-    "orthonormal": (Bump(grid=8, code=ONEHOT, support=SUPPORT),
-                    LowRank(depth=1, width=2, vectors="orthonormal")),
     "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
     "batch norm": (Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
                    ConvBatchNorm(width=6)),

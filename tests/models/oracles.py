@@ -173,22 +173,10 @@ def mlp(settings, variables, inputs, shapes):
     return dense(variables["params"]["image"], layers[-1]).reshape(shapes.output.shape), layers
 
 
-def normalised(rows, vectors):
-    """Unit vectors, or those of Gram-Schmidt."""
-    done = []
-    for row in rows:
-        if vectors == "orthonormal":
-            row = row - sum((row @ other * other for other in done), np.zeros_like(row))
-        done.append(row / np.sqrt(row @ row))
-    return np.array(done)
-
-
-def embedding(factor, code, vectors):
+def embedding(factor, code):
     """Of the token that a one-hot code picks."""
     left, right = (
-        sum(
-            present * normalised(factor[side][token], vectors) for token, present in enumerate(code)
-        )
+        np.einsum("t,tkh,tk->kh", code, factor[side], np.square(factor[side]).sum(axis=2) ** -0.5)
         for side in ("left", "right")
     )
     return (left.T * (code @ factor["values"])) @ right
@@ -199,7 +187,7 @@ def lowrank(settings, variables, code, shapes):
     parts = shapes.parts or (len(code) // 2,) * 2
     names = ("embed_x", "embed_y") if len(parts) == 2 else [f"embed_{k}" for k in range(len(parts))]
     codes = np.split(code, np.cumsum(parts)[:-1])
-    embedded = [embedding(weights[name], part, settings.vectors)
+    embedded = [embedding(weights[name], part)
                 for name, part in zip(names, codes, strict=True)]  # fmt: skip
     layers = [np.stack(embedded, axis=-1)]
     x = prelu(weights["prelu_0"], layers[0])

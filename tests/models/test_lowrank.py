@@ -19,25 +19,10 @@ N = 8
 SHAPES = of_image(2 * N, N)
 
 
-def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
-    """Gram-Schmidt: the first j vectors span what the first j raw ones do, on the same side."""
-    rng, orthonormal = np.random.default_rng(0), jax.jit(lowrank.orthonormal)
-    raw = np.float32(rng.normal(size=(5, 4, 6)))
-    q = np.asarray(orthonormal(raw), np.float64)
-    np.testing.assert_allclose(q @ q.swapaxes(1, 2), [np.eye(4)] * 5, atol=1e-6)
-    lower = raw @ q.swapaxes(1, 2)
-    np.testing.assert_allclose(np.tril(lower) @ q, raw, atol=1e-5)
-    assert (np.diagonal(lower, axis1=1, axis2=2) > 0).all()
-    # nearly dependent vectors: rounding in a single pass would leave overlaps of 1e-3
-    q = np.asarray(orthonormal(np.float32(1 + 1e-3 * rng.normal(size=(6, 8)))))
-    np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
-
-
-@pytest.mark.parametrize("vectors", ["unit", "orthonormal"])
-def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor(vectors):
-    decoder = LowRank(width=2, depth=1, rank=3, vectors=vectors).make(SHAPES)
+def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor():
+    decoder = LowRank(width=2, depth=1, rank=3).make(SHAPES)
     params = variables(decoder, SHAPES)
-    factors = jax.device_get(jax.jit(lambda params: lowrank.embeddings(params, vectors))(params))
+    factors = jax.device_get(jax.jit(lowrank.embeddings)(params))
     codes = np.tile(np.eye(N, dtype=np.float32), (1, 2))
     codes = np.concatenate([codes, codes[:1] * (np.arange(2 * N) < N)])
     embedded = jax.jit(decoder.apply)(params, codes)[1]["layer_01"]
@@ -83,22 +68,15 @@ def factor(seed, tokens, terms, side):
     return Factor(rng.normal(size=(tokens, terms)), *unit, *raw)
 
 
-@pytest.mark.parametrize("tokens", ["sum", "mean"])
-@pytest.mark.parametrize("vectors", ["raw", "scale_free"])
-def test_penalty_of_each_factor_along_its_axes(tokens, vectors):
+def test_penalty_of_each_factor_along_its_axes():
     factors = [factor(seed, tokens=3 + seed, terms=4, side=5) for seed in range(5)]
     expected = 0.0
     for one, sides in zip(factors, SIDES, strict=True):
         shares = one.values**2 / (one.values**2).sum(axis=1, keepdims=True)
-        total = -0.3 * sum(p * np.log(max(p, 1e-8)) for p in shares.ravel())
+        expected -= 0.3 * sum(p * np.log(max(p, 1e-8)) for p in shares.ravel())
         for side in sides:
-            if vectors == "raw":
-                total += 0.02 * getattr(one, f"raw_{side}").var(axis=2, ddof=1).sum()
-            else:
-                total += 0.02 * (shares * getattr(one, side).var(axis=2, ddof=1)).sum()
-        expected += total if tokens == "sum" else total / len(shares)
-    config = PenaltyConfig(vectors=vectors, axes=AXES, tokens=tokens)
-    assert float(embedding_penalty(factors, 0.3, 0.02, config)) == pytest.approx(expected, rel=1e-5)
+            expected += 0.02 * getattr(one, f"raw_{side}").var(axis=2, ddof=1).sum()
+    assert float(embedding_penalty(factors, 0.3, 0.02, AXES)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_entropy_of_equal_terms_of_one_and_of_none():
@@ -117,8 +95,8 @@ def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
     assert {"model.penalty.entropy", "model.penalty.variance"} < set(loop.hyper_of(config))
     params = variables(config.model.make(SHAPES), SHAPES)
     weights = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
-    factors = lowrank.embeddings(params, "unit")
-    expected = embedding_penalty(factors, *weights.values(), PenaltyConfig())
+    factors = lowrank.embeddings(params)
+    expected = embedding_penalty(factors, *weights.values())
     assert float(config.model.extra_loss(params, weights)) == pytest.approx(float(expected))
     assert Config().model.extra_loss(params, {}) is None
 
@@ -126,7 +104,7 @@ def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
 def test_more_than_ten_factors_keep_their_order():
     shapes = Shapes(struct(15), struct(6, 8, 3), parts=(1,) * 10 + (2, 3))
     params = variables(LowRank(depth=1, width=3, rank=1).make(shapes), shapes)["params"]
-    factors = lowrank.embeddings({"params": dict(sorted(params.items()))}, "unit")
+    factors = lowrank.embeddings({"params": dict(sorted(params.items()))})
     assert [len(f.values) for f in factors] == list(shapes.parts)
 
 

@@ -45,7 +45,7 @@ FAMILIES = [
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),
     (LowRank(depth=2, width=3), IMAGE),
-    (LowRank(depth=1, width=2, rank=3, vectors="orthonormal"), IMAGE),
+    (LowRank(depth=1, width=2, rank=3), IMAGE),
     (Pixelwise(depth=2, width=8), IMAGE),
     (Pixelwise(depth=2, width=4, shared=False, kernel=3), IMAGE),
     (Pixelwise(depth=2, width=4, apart=(1, 3)), IMAGE),

@@ -39,14 +39,14 @@ ALL = {
 
 def embedding_matrices(run):
     """The embeddings of x and of y, (S, N, N, N), indexed [seed, token, row y, column x]."""
-    factors = lowrank.embeddings(run.params, run.config.model.vectors)
+    factors = lowrank.embeddings(run.params)
     scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
     return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
 
 
 def embedding_numbers(run) -> dict:
     """`metrics.embeddings.embedding_numbers` of a network's tokens of x and of y."""
-    factors = lowrank.embeddings(run.params, run.config.model.vectors)
+    factors = lowrank.embeddings(run.params)
     weights_SxBxK = np.concatenate([factor.values for factor in factors], axis=1)
     return embeddings.embedding_numbers(*embedding_matrices(run), weights_SxBxK)
 
