@@ -49,7 +49,13 @@ FAMILIES = {
 
 
 # fields that a release took away, with the only values that a run may have of them
-FORMER = {"initial_weights": ["torch"], "vectors": ["unit", "raw"], "tokens": ["sum"]}
+FORMER = {
+    "initial_weights": ["torch"],
+    "vectors": ["unit", "raw"],
+    "tokens": ["sum"],
+    "kernel": [3],
+    "channels": [[]],
+}
 LOADED = set()  # paths of the user's files
 
 

@@ -138,12 +138,6 @@ def split(code, parts, axis: int = -1):
     return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
 
 
-def require_widths(field: str, widths: tuple):
-    """Raises ConfigError unless the numbers of a field are positive integers."""
-    positive = all(type(width) is int and width > 0 for width in widths)
-    require(positive, f"model.{field}", widths, "must be positive integers, as in (64, 32)")
-
-
 def name_layers(layers) -> dict:
     """{'layer_00': input, 'layer_01': first hidden layer, ...}. JAX sorts the keys of a dict, which
     keeps this order."""

@@ -13,7 +13,7 @@ from flax import linen as nn
 from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.initializers import dense
 from compgen_jax.models.mlp import ACTIVATIONS
-from compgen_jax.models.model import Model, Shapes, name_layers, require_widths
+from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, require
 
 
@@ -48,8 +48,9 @@ class Upsampling(Model):
 
     def check(self, config):
         super().check(config)
-        require_widths("dense", self.dense)
-        require_widths("channels", self.channels)
+        for field, widths in (("dense", self.dense), ("channels", self.channels)):
+            positive = all(type(width) is int and width > 0 for width in widths)
+            require(positive, f"model.{field}", widths, "must be positive integers, as in (64, 32)")
 
     def make(self, shapes: Shapes) -> nn.Module:
         self.code_length(shapes)

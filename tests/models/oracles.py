@@ -311,7 +311,7 @@ def per_factor(settings, variables, code, shapes):
 def encoder(settings, variables, image, shapes):
     weights = variables["params"]
     x, layers = image if image.ndim == 3 else image[..., None], []
-    for index in range(1, len(settings.channels or range(settings.depth)) + 1):
+    for index in range(1, settings.depth + 1):
         x = relu(halved(weights[f"conv_{index}"], x))
         layers.append(x)
     layers.append(relu(dense(weights["hidden"], x.ravel())))
