@@ -289,17 +289,24 @@ def flat(node, path: str) -> dict:
     return {k: v for name in node for k, v in flat(node[name], f"{path}.{name}").items()}
 
 
-def traced_names(node, path: str, inherited: bool = False) -> list[str]:
-    """Dotted names of the fields that are `traced`."""
-    names = []
+def leaves(node, path: str, is_traced: bool = False):
+    """(dotted name, value, type, metadata with `traced`) of every field that is no group. Raises
+    ConfigError for a group of a wrong type."""
     for item in fields(node):
-        value, name = getattr(node, item.name), f"{path}.{item.name}"
-        is_traced = item.metadata.get("traced", inherited)
-        if is_dataclass(value):
-            names += traced_names(value, name, is_traced)
-        elif is_traced:
-            names.append(name)
-    return names
+        value, annotation = getattr(node, item.name), types(type(node))[item.name]
+        name = f"{path}.{item.name}"
+        metadata = {"traced": is_traced} | item.metadata
+        if is_dataclass(annotation):
+            hint = f"must be a {annotation.__name__}"
+            demand(isinstance(value, annotation), f"{name}={value!r}: {hint}")
+            yield from leaves(value, name, metadata["traced"])
+        else:
+            yield name, value, annotation, metadata
+
+
+def traced_names(node, path: str) -> list[str]:
+    """Dotted names of the fields that are `traced`."""
+    return [name for name, _, _, metadata in leaves(node, path) if metadata["traced"]]
 
 
 def unknown_field(name: str, allowed: list[str]) -> ConfigError:
@@ -311,16 +318,8 @@ def unknown_field(name: str, allowed: list[str]) -> ConfigError:
 
 def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
-    for item in fields(node):
-        value, annotation = getattr(node, item.name), types(type(node))[item.name]
-        name, wrong = f"{path}.{item.name}", ""
-        if is_dataclass(annotation):
-            demand(
-                isinstance(value, annotation), f"{name}={value!r}: must be a {annotation.__name__}"
-            )
-            check_fields(value, name)
-            continue
-        options, bounds = item.metadata.get("options"), item.metadata.get("bounds")
+    for name, value, annotation, metadata in leaves(node, path):
+        wrong, options, bounds = "", metadata.get("options"), metadata.get("bounds")
         if type(value) is not annotation and not (annotation is float and type(value) is int):
             wrong = f"of type {annotation.__name__}"
         elif options and value not in options:
