@@ -83,7 +83,8 @@ def read_config(holder, load=None) -> Config:
             error.add_note("\n".join(lines))
         raise error
     load = load or partial(load_config, flag=f"{flag}=")
-    return _override(load(holder.value))
+    pairs = (override.removeprefix("--config.").partition("=")[::2] for override in _overrides)
+    return configs.changed(load(holder.value), dict(pairs), read=_read)
 
 
 def only_describes(config: Config, cost) -> bool:
@@ -129,23 +130,6 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
     settings.demand(isinstance(config, Config), f"{path}: {hint}")
     return config
-
-
-def _override(config: Config) -> Config:
-    """The config with the fields that the command line sets, each read by its own type."""
-    pairs = [override.partition("=")[::2] for override in _overrides]
-    tree = configs.to_dict(config)
-    for group in settings.FAMILIES:  # another family has other fields
-        names = [value for name, value in pairs if name == f"--config.{group}.name"]
-        if names:
-            tree[group] = configs.as_family(config, group, names[-1])
-    fields = {f"--{name}": value for name, value in settings.flat(tree, configs.ROOT).items()}
-    values = {}
-    for name, text in pairs:
-        if name not in fields:
-            raise settings.unknown_field(name, list(fields))
-        values[name.removeprefix("--config.")] = _read(text, fields[name])
-    return configs.changed(config, values)
 
 
 def _read(text: str, like):

@@ -146,8 +146,9 @@ def from_dict(values: dict) -> Config:
     return settings.build(Config, values, ROOT)
 
 
-def changed(config: Config, values: dict) -> Config:
-    """The config with new values for fields named as in 'task.support.low'.
+def changed(config: Config, values: dict, read=None) -> Config:
+    """The config with new values for fields named as in 'task.support.low'; with
+    `read`, each is `read(its text, the value that the field has)`.
 
     Another 'model.name' or 'task.name' is another family: fields that it shares keep their
     values. Raises ConfigError for an unknown field and for every bad value.
@@ -161,7 +162,8 @@ def changed(config: Config, values: dict) -> Config:
         if f"{ROOT}.{path}" not in known:
             raise settings.unknown_field(f"{ROOT}.{path}", known)
         *groups, name = path.split(".")
-        reduce(getitem, groups, tree)[name] = value
+        node = reduce(getitem, groups, tree)
+        node[name] = read(value, node[name]) if read else value
     return from_dict(tree)
 
 
@@ -227,20 +229,33 @@ def _check_sweep(config: Config):
     """Raises ConfigError unless axes and search name fields that trials can differ in, with values
     that a single run can have."""
     axes, search = config.sweep.axes, config.sweep.search
+    examples = (
+        ("axes", axes, "a field's name and its values, as in (('task.grid', (8, 16)),)"),
+        ("search.per", search.per, "a unit's name and its multiples, as in (('cell', (0.5, 1)),)"),
+    )
+    for field_name, pairs, example in examples:
+        are_pairs = all(
+            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], tuple)
+            for pair in pairs
+        )
+        require(are_pairs, f"sweep.{field_name}", pairs, f"must be pairs of {example}")
+    names = [name for name, _ in axes]
+    require(len(set(names)) == len(names), "sweep.axes", axes, "names a field twice")
+    varied = [("axes", name) for name in names]
+    if search.field:
+        varied.append(("search.field", search.field))
+    fixed = ("sweep.", "execution.", "training.keep", "training.seeds", "name")
+    for field_name, name in varied:
+        varies = type(name) is str and not name.startswith(fixed)
+        require(varies, f"sweep.{field_name}", name, "trials cannot differ in it")
     single = dataclasses.replace(config, sweep=SweepConfig())
-    hint = "must be pairs of a field's name and its values, as in (('task.grid', (8, 16)),)"
-    require(_are_pairs(axes), "sweep.axes", axes, hint)
     for name, values in axes:
-        _check_varies("axes", name)
         distinct = 0 < len(values) == len(set(values))
         require(distinct, "sweep.axes", axes, f"{name!r} needs values, each of them once")
         for value in values:
             changed(single, {name: value})
-    names = [name for name, _ in axes]
-    require(len(set(names)) == len(names), "sweep.axes", axes, "names a field twice")
     if not search.field:
         return
-    _check_varies("search.field", search.field)
     require(search.field not in names, "sweep.search.field", search.field, "is an axis too")
     known = flat(to_dict(config), ROOT)
     if f"{ROOT}.{search.field}" not in known:
@@ -248,19 +263,7 @@ def _check_sweep(config: Config):
     is_number = type(known[f"{ROOT}.{search.field}"]) in (int, float)
     require(is_number, "sweep.search.field", search.field, "is not a number")
     require(search.scores, "sweep.search.scores", (), "name one or more of the task's scores")
-    hint = "must be pairs of a unit's name and its multiples, as in (('cell', (0.25, 0.5)),)"
-    require(_are_pairs(search.per), "sweep.search.per", search.per, hint)
     numbers = [*search.start, *(multiple for _, multiples in search.per for multiple in multiples)]
     positive = [type(x) in (int, float) and math.isfinite(x) and x > 0 for x in numbers]
     hint = "start and per need positive numbers to begin with"
     require(positive and all(positive), "sweep.search.start", search.start, hint)
-
-
-def _are_pairs(values: tuple) -> bool:
-    return all(isinstance(v, tuple) and len(v) == 2 and isinstance(v[1], tuple) for v in values)
-
-
-def _check_varies(where: str, name):
-    fixed = ("sweep.", "execution.", "training.keep", "training.seeds", "name")
-    varies = type(name) is str and not name.startswith(fixed)
-    require(varies, f"sweep.{where}", name, "trials cannot differ in it")

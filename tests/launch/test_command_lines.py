@@ -100,7 +100,7 @@ BAD = [
     ([], "--config is missing; give a preset's name, or FILE.py:NAME of your own"),
     (["--config=bump_cn"], "--config=bump_cn: no preset 'bump_cn'; close are bump_cnn, "),
     ([f"--config={ROOT}/setup.cfg:bump_cnn"], "setup.cfg: is not a Python file"),
-    ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --"),
+    ([TINY[0], "--config.task.gird=8"], "config.task.gird: no such field; allowed: config."),
     ([TINY[0], "--config.task.grid", "x"], "config.task.grid='x': must be of type int"),
     ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
     ([TINY[0], "--workdir="], "--workdir is missing"),
