@@ -80,25 +80,14 @@ def rendered(layer, code):
     return np.einsum("e,ijeo->ijo", code, layer["kernel"][::-1, ::-1]) + layer["bias"]
 
 
-def dilated(layer, x, dilation):
-    """Pixel (i, j) reads the input `dilation` pixels around it through kernel[a, b]."""
-    height, width, _ = x.shape
-    y = np.zeros((height, width, len(layer["bias"]))) + layer["bias"]
-    for i, j, a, b in np.ndindex(height, width, 3, 3):
-        row, column = i + (a - 1) * dilation, j + (b - 1) * dilation
-        if 0 <= row < height and 0 <= column < width:
-            y[i, j] += x[row, column] @ layer["kernel"][a, b]
-    return y
-
-
-def halved(layer, x):
-    """Stride 2, padding 1, tap by tap."""
-    taps = len(layer["kernel"])
-    sides = [(side + 2 - taps) // 2 + 1 for side in x.shape[:2]]
+def filtered(layer, x, stride=1, dilation=1):
+    """Kernel[a, b] reads the pixel at stride (i, j) + dilation (a - 1, b - 1)."""
+    sides = [-(-side // stride) for side in x.shape[:2]]
     y = np.zeros((*sides, len(layer["bias"]))) + layer["bias"]
-    padded = np.pad(x, [(1, 1), (1, 1), (0, 0)])
-    for i, j, n, m in np.ndindex(*sides, taps, taps):
-        y[i, j] += padded[2 * i + n, 2 * j + m] @ layer["kernel"][n, m]
+    for i, j, a, b in np.ndindex(*sides, 3, 3):
+        row, column = stride * i + dilation * (a - 1), stride * j + dilation * (b - 1)
+        if 0 <= row < len(x) and 0 <= column < x.shape[1]:
+            y[i, j] += x[row, column] @ layer["kernel"][a, b]
     return y
 
 
@@ -148,7 +137,7 @@ def located(x):
     return placed
 
 
-def conv(settings, variables, code, shapes):
+def conv(settings, variables, code, shapes, beside=()):
     weights, read = variables["params"], located if settings.coordinates else np.asarray
     first = rendered(weights["render"], code)
     side = shapes.output.shape[0] // 2**settings.doublings
@@ -160,9 +149,9 @@ def conv(settings, variables, code, shapes):
     first = active(0, first) if settings.mixes else first
     layers = [first + positions(side, settings.width) if settings.sines else first]
     for index in range(1, settings.depth + 1):
+        x = np.concatenate([layers[-1], *beside[index - 1 : index]], axis=-1)
         stride = 2 if index <= settings.doublings else 1
-        x = transposed(weights[f"hidden_{index}"], read(layers[-1]), stride)
-        layers.append(active(index, x))
+        layers.append(active(index, transposed(weights[f"hidden_{index}"], read(x), stride)))
     return transposed(weights["image"], read(layers[-1]))[..., 0], layers
 
 
@@ -193,9 +182,11 @@ def lowrank(settings, variables, code, shapes):
     x = prelu(weights["prelu_0"], layers[0])
     for index in range(1, settings.depth + 1):
         dilation = settings.dilations[index - 1] if settings.dilations else 1
-        x = prelu(weights[f"prelu_{index}"], dilated(weights[f"hidden_{index}"], x, dilation))
+        x = prelu(
+            weights[f"prelu_{index}"], filtered(weights[f"hidden_{index}"], x, dilation=dilation)
+        )
         layers.append(x)
-    return dilated(weights["image"], x, 1).reshape(shapes.output.shape), layers
+    return filtered(weights["image"], x).reshape(shapes.output.shape), layers
 
 
 def positions(grid, width):
@@ -255,16 +246,13 @@ def conv_batchnorm(settings, variables, codes, shapes, counts=None, moments=None
     return 1 / (1 + np.exp(-transposed(weights["image"], layers[-1])[..., 0])), layers
 
 
-def denoised(settings, weights, noisy, time, code):
+def denoised(settings, weights, noisy, time, code, shapes):
     beside = [noisy[..., None]]
     for index in (1, 2):
-        beside.append(relu(halved(weights[f"noisy_{index}"], beside[-1])))
+        beside.insert(0, relu(filtered(weights[f"noisy_{index}"], beside[0], 2)))
     timed = np.concatenate([code, np.cos(np.pi * np.arange(8) * time)])
-    layers = [relu(rendered(weights["render"], timed))]
-    for index in range(1, settings.depth + 1):
-        x = np.concatenate([layers[-1], beside.pop()], axis=-1) if beside else layers[-1]
-        layers.append(relu(transposed(weights[f"hidden_{index}"], x, 2 if index <= 2 else 1)))
-    return transposed(weights["image"], layers[-1])[..., 0], layers
+    decoder = Conv(settings.depth, settings.width)
+    return conv(decoder, {"params": weights}, timed, shapes, beside)
 
 
 def flow(settings, variables, code, shapes):
@@ -272,7 +260,7 @@ def flow(settings, variables, code, shapes):
     x, first = variables["noise"]["start"], None
     for step in range(settings.steps):
         time = step / settings.steps
-        image, layers = denoised(settings, variables["params"]["denoiser"], x, time, code)
+        image, layers = denoised(settings, variables["params"]["denoiser"], x, time, code, shapes)
         x, first = x + (image - x) / ((1 - time) * settings.steps), first or layers
     return x, first
 
@@ -312,7 +300,7 @@ def encoder(settings, variables, image, shapes):
     weights = variables["params"]
     x, layers = image if image.ndim == 3 else image[..., None], []
     for index in range(1, settings.depth + 1):
-        x = relu(halved(weights[f"conv_{index}"], x))
+        x = relu(filtered(weights[f"conv_{index}"], x, 2))
         layers.append(x)
     layers.append(relu(dense(weights["hidden"], x.ravel())))
     return dense(weights["answer"], layers[-1]), layers
