@@ -109,8 +109,8 @@ def judge_folders(workdirs) -> tuple[list[dict], dict]:
     """The rows of `judge`, and {(claim, case): the runs that it lacks} of claims on some of the
     runs. The verdict on a single run is written to its claims.json, which the explorer shows; if
     it is judged alone, so are those of the papers' claims on it."""
-    own = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
-    single = [path for path in own if not directory.read_config(path).is_sweep]
+    paths = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
+    single = [path for path in paths if not directory.read_config(path).is_sweep]
     rows = [row for path in single for row in judge_run.judge_directory(path)]
     of_papers, lacking = papers_judge.judge_folders(PAPERS, workdirs)
     rows += of_papers

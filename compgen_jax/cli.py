@@ -1,8 +1,4 @@
-"""What all command lines share: flags become a checked `Config`, errors become one line.
-
-It lies in the library because `launch` and `figures` both use it, and lie beside the library in a
-checkout but inside it in a wheel.
-"""
+"""What all command lines share: flags become a checked `Config`, errors become one line."""
 
 import ast
 import contextlib
@@ -201,8 +197,7 @@ def show_only_warnings_of_jax():
 
 def heed_interrupts(patience: float = PATIENCE):
     """From now on Ctrl-C ends this process after `patience` seconds, if it goes on for so long:
-    Python does not see Ctrl-C while a program is compiled or a matrix inverted. Files are written
-    whole or not at all, so that nothing is lost."""
+    Python does not see Ctrl-C while a program is compiled or a matrix inverted."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -226,11 +221,8 @@ def _end_at_once():
 
 def use_all_cores(sharers: int = 1):
     """A CPU device for every core, or for this process's share of them if `sharers` processes are
-    on this machine. Does nothing if the user's environment sets the number of devices.
-
-    Seeds then train side by side, which is faster than one after the other on all cores: on two
-    cores by 1.7 for quick decoders and by 1.04 for paper ones (`launch.benchmark --suite=train`).
-    """
+    on this machine. Seeds then train side by side, which is faster than in turn on all cores. Does
+    nothing if the user's environment sets the number of devices."""
     flag = "xla_force_host_platform_device_count"
     if flag in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return

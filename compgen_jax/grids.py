@@ -99,9 +99,8 @@ def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=None):
 
 
 def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
-    """Squared distance and index; infinite where no seen cell has the `fixed` values. A squared
-    distance is a sum over the factors, so it is minimised along one factor after the other. This
-    needs the memory of the cells, not of their pairs."""
+    """Squared distance and index; infinite where no seen cell has the `fixed` values. A sum over
+    the factors, it is minimised along one after the other, without the pairs of cells in memory."""
     held_out = checked_mask(held_out_B, sizes)
     if held_out.all():
         raise ValueError("held_out must leave some cell seen")
@@ -147,13 +146,10 @@ def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
 def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
-    Metrics need a grid, and Gram matrices, which have 3.9 GB for 28^3 cells. So whole values of the
-    factors are left out, not single cells: the rest is a grid again, and a held-out box remains
+    Whole values of the factors are left out: the rest is a grid again, and a held-out box remains
     one. The factor with the most values loses one until the limit is kept, but keeps at least 2.
-    For a factor that keeps k of V values, one is drawn from each of k runs of equal length, so that
-    held-out and seen values stay in proportion. The same seed gives the same cells. Where it would
-    have none of the cells `held_out`, the values of the middle one of these take their neighbours'
-    place.
+    For a factor that keeps k of V values, one is drawn from each of k runs of equal length. Where
+    none of the cells `held_out` would be left, the values of the middle one of these are kept.
 
     Raises ValueError if the limit is below the smallest such grid.
     """

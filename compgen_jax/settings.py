@@ -221,10 +221,6 @@ def in_user_code(error: Exception, path: str) -> ConfigError:
         lines = [error.lineno]
     line = f", line {lines[-1]}" if lines else ""
     text = (str(error).splitlines() or [""])[0]
-    if isinstance(error, ImportError) and error.path:
-        beside = Path(path).parent / f"{error.name}.py"
-        if beside.is_file() and beside != Path(error.path):
-            text += f"; {beside.name} beside it is hidden by that module: rename it"
     return ConfigError(f"{path}{line}: {type(error).__name__}: {text}")
 
 

@@ -83,13 +83,8 @@ def half_width(values_xT, level: float = LEVEL):
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     """The least number of seeds whose interval of the mean would leave out 0, if mean and standard
-    deviation stay those of these values. None if no number would: a mean of 0 but for rounding, or
-    one that is not beyond `least`, the least half width of an interval. None too for a single
-    value.
-
-    It is where the half width equals the mean, so a new sample of this size settles it about every
-    second time.
-    """
+    deviation stay those of these values. None if no number would: for a single value, and for a
+    mean of 0 but for rounding or not beyond `least`, the least half width of an interval."""
     values = np.asarray(differences_T, np.float64)
     if values.size < 2 or not np.isfinite(values).all():
         return None
@@ -107,9 +102,9 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
 
 
 def median_with_interval(values_T) -> dict:
-    """{'value': median, 'ci95': [low, high]} over seeds: as far to either side as the interval of
-    the mean, times how much further from its centre a median of normal values lies than their mean.
-    Also of skewed values its simulated coverage is near nominal (docs/findings/criteria.md)."""
+    """{'value': median, 'ci95': [low, high]} over seeds: the half width of the mean's interval,
+    times how much further a median of normal values spreads than their mean. Its simulated coverage
+    is in docs/findings/criteria.md."""
     values = np.asarray(values_T, np.float64)
     median, (low, high) = float(np.median(values)), t_interval(values)
     half = spread_of_median(len(values)) * (high - low) / 2
@@ -127,9 +122,8 @@ def jackknife_interval(full_x, without_xS, most: float = np.inf):
     """(..., 2) interval of a smooth statistic of S seeds, or groups, that is no mean over them: the
     t interval of its pseudo-values S full - (S - 1) without (Tukey 1958), no end above `most`.
 
-    `full` is the statistic of all seeds, `without` that without each of them in turn. The
-    pseudo-values of a mean are the values themselves, and those of a slope over the same points in
-    every seed the seeds' own slopes. NaN where one is undefined, and for a single seed.
+    `full` is the statistic of all seeds, `without` that without each of them in turn. NaN where one
+    is undefined, and for a single seed.
     """
     without_xS = np.asarray(without_xS)
     count = without_xS.shape[-1]
