@@ -139,7 +139,7 @@ def _read(text: str, like):
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-    return (value,) if isinstance(like, tuple) and not isinstance(value, tuple | list) else value
+    return (value,) if isinstance(like, tuple) and isinstance(value, int | float | str) else value
 
 
 def run(main, positional=()):
