@@ -53,37 +53,35 @@ def live_network(run: Run, seed: int) -> dict | None:
     """
     task = run.task
     module = run.config.model.make(loop.shapes_of(task))
-    operations, convention = OPERATIONS.get(type(module)), _convention(task)
+    code, output = tasks.shapes(task)
     variables = jax.tree.map(lambda leaf: np.asarray(leaf)[run.seeds.index(seed)], run.params)
     parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))
-    parts = operations(module, variables) if operations else None
-    if parts is None or convention is None or parameters > MOST_PARAMETERS:
+    has_form = type(module) in OPERATIONS and isinstance(output, jax.ShapeDtypeStruct)
+    if not has_form or parameters > MOST_PARAMETERS:
         return None
+    parts = OPERATIONS[type(module)](module, variables)
+
+    # what turns the model's output into the task's prediction: nothing, or one affine map
+    inputs = jnp.linspace(-1.0, 2.0, max(output.size, 2))[: output.size].reshape(output.shape)
+    zeros, ones = jnp.zeros(output.shape), jnp.ones(output.shape)
+    at_0, at_1, prediction = (np.asarray(task.prediction(x)) for x in (zeros, ones, inputs))
+    shift, scale = float(at_0.flat[0]), float(at_1.flat[0] - at_0.flat[0])
+    is_affine = prediction.shape == output.shape
+    is_affine = is_affine and np.allclose(prediction, scale * inputs + shift, atol=1e-6)
+    if parts is None or not is_affine:
+        return None
+    unchanged = (scale, shift) == (1.0, 0.0)
+    affine = [] if unchanged else [{"op": "affine", "scale": scale, "shift": shift}]
+
     (layers, image), hidden = parts, []
     for index, (*first, last) in enumerate(layers, start=1):
         hidden += [*first, last | {"layer": f"layer_{index:02d}"}]
-    code, output = tasks.shapes(task)
     return {
         "layer": "layer_00",
         "length": models.size(code),
         "shape": list(output.shape),
-        "operations": [*hidden, *image, *convention],
+        "operations": [*hidden, *image, *affine],
     }
-
-
-def _convention(task) -> list | None:
-    """What turns the model's output into the task's prediction: nothing, or one affine map."""
-    output = tasks.shapes(task)[1]
-    if not isinstance(output, jax.ShapeDtypeStruct):
-        return None
-    tried = jnp.linspace(-1.0, 2.0, max(output.size, 2))[: output.size].reshape(output.shape)
-    zeros, ones = jnp.zeros(output.shape), jnp.ones(output.shape)
-    at_0, at_1, found = (np.asarray(task.prediction(each)) for each in (zeros, ones, tried))
-    shift, scale = float(at_0.flat[0]), float(at_1.flat[0] - at_0.flat[0])
-    if found.shape != output.shape or not np.allclose(found, scale * tried + shift, atol=1e-6):
-        return None
-    unchanged = (scale, shift) == (1.0, 0.0)
-    return [] if unchanged else [{"op": "affine", "scale": scale, "shift": shift}]
 
 
 # --- the operations of each kind of decoder --------------------------------------------------
@@ -206,33 +204,30 @@ def code_table(task: tasks.Task, values) -> dict | None:
     if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 1:
         return None
     code_at = jax.jit(jax.vmap(lambda key, point: task.example(key, point).input, (None, 0)))
-    codes = lambda points: np.asarray(code_at(keys[0], jnp.asarray(points)), np.float32)
-    keys = [loop.stream(jax.random.key(seed), "test") for seed in (0, 1)]
+    key, other_key = (loop.stream(jax.random.key(seed), "test") for seed in (0, 1))
 
-    values = [np.asarray(each, np.float32) for each in values]
-    centre = np.array([each[len(each) // 2] for each in values], np.float32)
+    values = [np.asarray(of_factor, np.float32) for of_factor in values]
+    centre = np.array([of_factor[len(of_factor) // 2] for of_factor in values], np.float32)
+    start, first = np.asarray(code_at(key, jnp.asarray(centre[None])))[0], 0
 
-    start, factors, first = codes(centre[None])[0], [], 0
+    # what the tables say at random points must be the code there, for either key
+    random = np.random.default_rng(0)
+    chosen = [random.integers(len(of_factor), size=TRIED) for of_factor in values]
+    points = np.stack([v[c] for v, c in zip(values, chosen, strict=True)], axis=1)
+    expected, tables = np.tile(start, (TRIED, 1)), []
     for index, factor in enumerate(task.factors):
-        points = np.tile(centre, (len(values[index]) + 1, 1))  # one factor's value replaced
-        points[:, index] = [*values[index], np.nan]
-        *rows, absent = codes(points)
+        line = np.tile(centre, (len(values[index]) + 1, 1))  # one factor's value replaced
+        line[:, index] = [*values[index], np.nan]
+        *rows, absent = np.asarray(code_at(key, jnp.asarray(line)), np.float32)
         rows = np.array(rows)
         entries = np.flatnonzero((rows != start).any(axis=0))
         if len(task.parts) == len(task.factors):  # also has numbers that no cell moves
             entries, first = np.arange(first, first + task.parts[index]), first + task.parts[index]
-        absent = np.nan_to_num(absent)
-        factors.append((factor.name, entries, rows[:, entries], absent[entries]))
-
-    # what the tables say must be the code, for either key
-    random = np.random.default_rng(0)
-    chosen = [random.integers(len(each), size=TRIED) for each in values]
-    points = np.stack([v[c] for v, c in zip(values, chosen, strict=True)], axis=1)
-    told = np.tile(start, (TRIED, 1))
-    for (_, entries, rows, _), rows_chosen in zip(factors, chosen, strict=True):
-        told[:, entries] = rows[rows_chosen]
-    if not all(np.allclose(told, code_at(key, jnp.asarray(points)), atol=1e-5) for key in keys):
-        return None
-    tables = [{"name": name, "entries": entries.tolist(), "rows": encode(rows),
-               "absent": encode(absent)} for name, entries, rows, absent in factors]  # fmt: skip
+        rows, absent = rows[:, entries], np.nan_to_num(absent)[entries]
+        expected[:, entries] = rows[chosen[index]]
+        tables.append({"name": factor.name, "entries": entries.tolist(), "rows": encode(rows),
+                       "absent": encode(absent)})  # fmt: skip
+    for of_key in (key, other_key):
+        if not np.allclose(expected, code_at(of_key, jnp.asarray(points)), atol=1e-5):
+            return None
     return {"code": encode(start), "factors": tables}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from figures.explorer import browser
+from tests.browser import chromium as browser
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import committed
-from figures.explorer import browser, page, payload
+from figures.explorer import page, payload
+from tests.browser import chromium as browser
 from tests.figures import live_networks
 from tests.figures.stand_ins import train
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, for the tests of pages and for the film."""
+"""A headless Chromium."""
 
 import shutil
 
