@@ -6,7 +6,6 @@ Writes DIR/figures/point_8_7.5.png and .pdf. The numbers are the factors' values
 label stands for its value.
 """
 
-from functools import partial
 from pathlib import Path
 
 import jax
@@ -39,55 +38,51 @@ def draw(run: Run, point):
     """
     task, points = run.task, tasks.point_of(run.task.factors, point)[None]
     predictions, truths = (values[:, 0] for values in run.answers(points))
-    given = task.example(jax.random.key(0), points[0]).input
     is_image = plotting.is_image(truths[0].shape)
-    show = partial(_show_images, origin=task.origin) if is_image else _show_curves
     with matplotlib.rc_context():
         figure = plotting.new_figure(1.3 * (1 + len(run.seeds)), 2.9)
         axes = figure.subplots(2, 1 + len(run.seeds), squeeze=False)
-        show(axes, truths[0], predictions, predictions - truths)
         for axis in axes.flat:
             axis.set(xticks=[], yticks=[])
             axis.spines[:].set(visible=True, color="0.7")
         axes[1, 0].set_axis_off()
-        if not is_image and plotting.is_image(np.shape(given)):
-            axes[1, 0].imshow(given, cmap="gray_r", origin=task.origin)
-            axes[1, 0].set_title("given (the input)")
-        axes[0, 0].set_title("asked")
-        for axis, seed in zip(axes[0, 1:], run.seeds, strict=True):
-            axis.set_title(f"seed {seed}")
+        if is_image:
+            show_images(axes, truths[0], predictions, task.origin)
+        else:
+            for axis, values in zip(axes[0], (truths[0], *predictions), strict=True):
+                axis.plot(np.ravel(truths[0]), ".-", color="0.7")
+                axis.plot(np.ravel(values), ".-", color="black", linewidth=0.8)
+                axis.sharey(axes[0, 0])
+            for axis, values in zip(axes[1, 1:], predictions - truths, strict=True):
+                axis.plot(np.ravel(values), ".-", color=plotting.GREEN, linewidth=0.8)
+                axis.axhline(0, **plotting.DOTTED)
+            given = task.example(jax.random.key(0), points[0]).input
+            if plotting.is_image(np.shape(given)):
+                axes[1, 0].imshow(given, cmap="gray_r", origin=task.origin)
+                axes[1, 0].set_title("given (the input)")
+        for axis, title in zip(axes[0], ("asked", *run.seeds), strict=True):
+            axis.set_title(title if title == "asked" else f"seed {title}")
         axes[0, 1].set_ylabel("drawn")
         axes[1, 1].set_ylabel("drawn $-$ asked")
-        where = "held out" if task.held_out(points)[0] else "not held out"
+        region = "held out" if task.held_out(points)[0] else "not held out"
         place = tasks.in_words(task.factors, points[0])
-        figure.suptitle(f"What each seed draws of {place} ({where})", fontsize=8, wrap=True)
+        figure.suptitle(f"What each seed draws of {place} ({region})", fontsize=8, wrap=True)
         plotting.close(figure)  # a notebook then shows it once
     return figure
 
 
-def _show_images(axes, truth, predictions, differences, origin):
+def show_images(axes, truth, predictions, origin):
     top = max(float(truth.max()), 1e-6)
-    limit = {"vmin": -top, "vmax": top, "cmap": COLORS, "origin": origin}
-    gray = {"vmin": min(0.0, float(truth.min())), "vmax": top, "cmap": "gray_r", "origin": origin}
-    shown = lambda image: np.clip(image / top, 0, 1) if image.ndim == 3 else image
     for axis, image in zip(axes[0], (truth, *predictions), strict=True):
-        axis.imshow(shown(image), **gray)
+        image = np.clip(image / top, 0, 1) if image.ndim == 3 else image
+        low = min(0.0, float(truth.min()))
+        axis.imshow(image, vmin=low, vmax=top, cmap="gray_r", origin=origin)
     axes[1, 0].text(0.95, 0.5, KEY, ha="right", va="center", fontsize=7)
-    for axis, image in zip(axes[1, 1:], differences, strict=True):
+    for axis, image in zip(axes[1, 1:], predictions - truth, strict=True):
         if image.ndim == 3:
             largest = np.abs(image).argmax(axis=-1, keepdims=True)
             image = np.take_along_axis(image, largest, axis=-1)[..., 0]
-        axis.imshow(image, **limit)
-
-
-def _show_curves(axes, truth, predictions, differences):
-    for axis, values in zip(axes[0], (truth, *predictions), strict=True):
-        axis.plot(np.ravel(truth), ".-", color="0.7")
-        axis.plot(np.ravel(values), ".-", color="black", linewidth=0.8)
-        axis.sharey(axes[0, 0])
-    for axis, values in zip(axes[1, 1:], differences, strict=True):
-        axis.plot(np.ravel(values), ".-", color=plotting.GREEN, linewidth=0.8)
-        axis.axhline(0, **plotting.DOTTED)
+        axis.imshow(image, vmin=-top, vmax=top, cmap=COLORS, origin=origin)
 
 
 def main():

@@ -1,55 +1,53 @@
 """The tables of docs/reference/config.md: every field, from the dataclasses themselves."""
 
 import inspect
-import math
 from dataclasses import fields, is_dataclass
 
 from compgen_jax import settings
 from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
 
+GROUPS = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
+
 
 def lines() -> list[str]:
     """A section for every group of fields."""
     sections = [
-        _section(f"{group}.name={name}", settings.family(group, name), group)
+        (f"{group}.name={name}", settings.family(group, name), group)
         for group, names in settings.FAMILIES.items()
         for name in names
     ]
-    groups = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
-    sections += [_section(name, kind, name) for name, kind in groups.items()]
-    return ["\n\n".join(sections)]
+    sections += [(name, kind, name) for name, kind in GROUPS.items()]
+    lines = []
+    for title, kind, path in sections:
+        lines += ["", f"### {title}", "", *_section(kind, path)]
+    return lines[1:]
 
 
-def _section(title: str, kind: type, path: str) -> str:
+def _section(kind: type, path: str) -> list[str]:
     """The docstrings of a group and of the groups in it, then a table: field, default, what is
     allowed, and whether runs that differ in the field share a compiled program."""
-    inner = {field.name: settings.types(kind)[field.name] for field in fields(kind)}
-    documented = {path: kind} | {
-        f"{path}.{name}": of for name, of in inner.items() if is_dataclass(of)
-    }
-    docs = [f"`{name}`: {' '.join(inspect.getdoc(of).split())}" for name, of in documented.items()]
-    traced = settings.traced_names(kind(), path)
-    table = ["| field | default | allowed | one program |", "|---|---|---|---|"]
-    table += [
-        f"| `{name}` | `{default}` | {allowed} | {'yes' if name in traced else ''} |"
-        for name, default, allowed in _rows(kind, path)
-    ]
-    return "\n\n".join([f"### {title}", *docs, "\n".join(table)])
+    traced, docs, rows = settings.traced_names(kind(), path), [], []
 
+    def add(kind, path):
+        docs.extend([f"`{path}`: {' '.join(inspect.getdoc(kind).split())}", ""])
+        for field in fields(kind):
+            name, type_ = f"{path}.{field.name}", settings.types(kind)[field.name]
+            if is_dataclass(type_):
+                add(type_, name)
+                continue
+            if options := field.metadata.get("options"):
+                allowed = ", ".join(map(str, options))
+            else:
+                bounds = field.metadata.get("bounds", {})
+                words = {"at least": "from", "greater than": "above", "at most": "to"}
+                limits = [
+                    f"{word} {bounds[bound]:g}"
+                    for bound, word in words.items()
+                    if abs(bounds.get(bound, float("inf"))) != float("inf")
+                ]
+                allowed = " ".join([type_.__name__, *limits])
+            shared = "yes" if name in traced else ""
+            rows.append(f"| `{name}` | `{field.default}` | {allowed} | {shared} |")
 
-def _rows(kind: type, path: str):
-    for field in fields(kind):
-        name, of = f"{path}.{field.name}", settings.types(kind)[field.name]
-        if is_dataclass(of):
-            yield from _rows(of, name)
-        elif options := field.metadata.get("options"):
-            yield name, field.default, ", ".join(map(str, options))
-        else:
-            words = {"at least": "from", "greater than": "above", "at most": "to"}
-            bounds = field.metadata.get("bounds", {})
-            limits = [
-                f"{word} {bounds[bound]:g}"
-                for bound, word in words.items()
-                if math.isfinite(bounds.get(bound, math.inf))
-            ]
-            yield name, field.default, " ".join([of.__name__, *limits])
+    add(kind, path)
+    return [*docs, "| field | default | allowed | one program |", "|---|---|---|---|", *rows]

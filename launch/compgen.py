@@ -21,7 +21,7 @@ COMMANDS = {
     "analyze": ("launch.analyze", "measure every layer of a trained run, and judge it"),
     "explore": ("launch.explore", "write a page to explore a trained run in a browser"),
     "draw": ("figures.draw", "draw what a trained run makes of one point"),
-    "plot": ("figures.run", "draw a trained run's errors, layers and examples"),
+    "plot": ("figures.draw_run", "draw a trained run's errors, layers and examples"),
     "figures": ("figures.make", "train what the papers' figures need, and draw them"),
     "probe": ("launch.probe", "read factors off activations of any model"),
     "presets": ("launch.presets", "list the configs that come with the package"),

@@ -9,7 +9,7 @@ from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.scale import constructions
 from compgen_jax.studies.benchmark import benchmark_presets as league
 from compgen_jax.tasks.task import Factor
-from figures import plotting, run
+from figures import draw_run, plotting
 from figures.papers import FIGURES
 from tests.figures import stand_ins
 
@@ -79,7 +79,7 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeyp
 
 
 def test_the_picture_of_a_run_is_readable(drawn, workdir):
-    drawn(run.draw, stand_ins.trained("bump_cnn", workdir))
+    drawn(draw_run.draw, stand_ins.trained("bump_cnn", workdir))
 
 
 def test_labels_name_the_values_of_a_factor(drawn):
@@ -91,7 +91,7 @@ def test_labels_name_the_values_of_a_factor(drawn):
         figure = plotting.new_figure(plotting.COLUMN, 2)
         axis = figure.subplots()
         axis.set_ylabel(cells.error)
-        run._draw_along(axis, factor, column, cells)
+        draw_run.draw_along(axis, factor, column, cells)
         return figure
 
     (axis,) = drawn(draw, Factor("object", column, False, labels=("cat", "dog"))).axes

@@ -1,4 +1,4 @@
-"""What `figures.results` takes over, and what it keeps of earlier days."""
+"""What `figures.take_results` takes over, and what it keeps of earlier days."""
 
 import json
 
@@ -6,7 +6,8 @@ import pytest
 
 from compgen_jax.runs import directory
 from compgen_jax.statistics import mean_with_interval
-from figures import committed, pages, results
+from figures import committed, pages
+from figures import take_results as results
 from figures.make import run_directory
 from figures.papers import PAPERS
 

@@ -1,6 +1,6 @@
 """Takes the results of a finished `figures.make` into the documentation.
 
-    python -m figures.results --workdir=runs/quick [--add]
+    python -m figures.take_results --workdir=runs/quick [--add]
 
 Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes all pages
 that are made of these (`figures.pages`). What is there already is replaced or, if DIR lacks it,
