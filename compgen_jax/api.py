@@ -19,7 +19,7 @@ from pathlib import Path
 import jax
 import pandas
 
-from compgen_jax import cli, compilation_cache, tables
+from compgen_jax import cli, compilation_cache
 from compgen_jax import config as configs
 from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config, ConfigError
@@ -28,6 +28,8 @@ from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError as RunError  # exported
 from compgen_jax.runs.run import Run as Run
 from compgen_jax.sweeps import sweep as sweeps
+
+COLUMNS = ["claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion"]
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,16 @@ def judge(*workdirs):
     runs. A run is also asked whether it composes what was held out, whatever its task.
 
     Returns a DataFrame with a row for each claim and case: the verdict (reproduced, contradicted or
-    inconclusive) with its reason, the first measured value with its 95% interval, and what was
-    asked. Raises RunError for a directory without a finished run.
+    inconclusive) with its reason, the first condition's `value` with its 95% interval from `low` to
+    `high`, and the number of `seeds`. Raises RunError for a directory without a finished run.
     """
     rows, _ = judge_folders(workdirs)
-    return tables.claims(rows)
+    first = [next(iter(row["conditions"].values())) for row in rows]
+    table = pandas.DataFrame(rows, columns=COLUMNS)
+    table["value"] = [number["value"] for number in first]
+    table["low"], table["high"] = ([number["ci95"][end] for number in first] for end in (0, 1))
+    table["seeds"] = [len(row["seeds"]) for row in rows]
+    return table
 
 
 def judge_folders(workdirs) -> tuple[list[dict], dict]:

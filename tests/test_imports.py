@@ -20,7 +20,6 @@ ALLOWED = {
     "statistics": LOWEST,
     "metrics": LOWEST | {"statistics", "metrics"},
     "claims": LOWEST | {"statistics", "metrics"},
-    "tables": set(),
     "runs": SERVE_ALL | {"claims", "runs"},
     "sweeps": SERVE_ALL | {"runs", "sweeps"},
     "papers": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers"},
@@ -29,7 +28,7 @@ ALLOWED = {
     "presets": LOWEST | {"papers", "studies"},
     "compilation_cache": set(),
     "api": SERVE_ALL
-    | {"runs", "sweeps", "tables", "cli", "compilation_cache"}
+    | {"runs", "sweeps", "cli", "compilation_cache"}
     | {"papers.verdicts", "catalog"},
     "cli": LOWEST | {"compilation_cache", "runs.directory", "presets"},
 }

@@ -125,9 +125,9 @@ def embedding_penalty(factors, entropy_weight, variance_weight, axes=()):
 class LowRank(Model):
     """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has at most
     `rank` terms (0 means the shorter side of the image), whose vectors have unit length, as in the
-    authors' code. `dilations`, unless empty, has a number
-    for each hidden layer: the pixels from one tap of its kernel to the next. An output pixel reads
-    3 + 2 (sum of dilations) pixels of the embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
+    authors' code. `dilations`, unless empty, has a number for each hidden layer: the pixels from
+    one tap of its kernel to the next. An output pixel reads 3 + 2 (sum of dilations) pixels of the
+    embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
