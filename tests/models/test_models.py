@@ -253,8 +253,6 @@ LAWS = [
     (Multiplicative(depth=2, width=64), PER_FACTOR, "torch", FANS),
     (TaskMLP(width=1000), of_task(5, 6, 4, 3), "flax",
      {"hidden_1": 9, "hidden_2": 1000, "answer": 1000}),
-    (Transformer(depth=1, width=64, hidden=256), of_image(16, 4), "torch",
-     {"token": 16, "image": 64, "block_1.hidden": 64, "block_1.out": 256}),
 ]  # fmt: skip
 
 
