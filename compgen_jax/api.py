@@ -19,7 +19,7 @@ from pathlib import Path
 import jax
 import pandas
 
-from compgen_jax import cli, compilation_cache
+from compgen_jax import cli, compilation_cache, settings
 from compgen_jax import config as configs
 from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config, ConfigError
@@ -131,7 +131,7 @@ def explore(workdir) -> Path:
     """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
     returns its path: DIR/explorer.html. Raises RunError for a sweep, and for a run that is not
     finished."""
-    return Run.load(workdir, with_networks=False).explore()
+    return settings.beside("launch.explore").explore(workdir)
 
 
 def _resolve(config, overrides: dict | None) -> Config:

@@ -1,5 +1,5 @@
-"""What the factors do alone and jointly: the variance of features over a grid, and of kernels
-(Appendix A.2), one observation per cell; cells in the order of `grids`."""
+"""Analysis of variance of features over a grid, and of kernels (Appendix A.2); cells in the order
+of `grids`."""
 
 from math import prod
 from typing import NamedTuple

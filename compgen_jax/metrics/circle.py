@@ -1,5 +1,5 @@
-"""A gap on a circle: a run of held-out angles of one object, between its edges, the nearest seen
-cells. Does an output in it mix those at its edges?"""
+"""A gap on a circle, a run of held-out angles: does an output in it mix the seen cells at its
+edges?"""
 
 from typing import NamedTuple
 
@@ -104,8 +104,8 @@ def mixing_share(weights_x2):
 
 def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
     """Mean turning angle of a layer's curve over the first factor, an angle, from edge to edge of
-    what is held out, over that elsewhere: 1 of a circle. A right angle where the curve stands
-    still. NaN if the first factor is no angle or all features are alike."""
+    what is held out, over that elsewhere: 1 of a circle. NaN if the factor is no angle or all
+    features are alike."""
     factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
     turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
     if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():

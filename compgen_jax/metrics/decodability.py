@@ -1,8 +1,5 @@
-"""Which factors can be read off the layers of any network, and does success go with it?
-
-For activations that someone brings: rows in any order, in groups that belong together (images of
-one prompt, points of one task), of which a split never parts two. `probes` is for cells of a grid.
-"""
+"""Which factors can be read off the layers of any network, and does success go with it? For
+activations that someone brings: rows in groups, of which a split never parts two."""
 
 from functools import partial
 from typing import NamedTuple
@@ -21,15 +18,10 @@ TIED = 1e-3
 
 
 class Decoded(NamedTuple):
-    """What `decode` measures of L layers and F factors.
-
-    measures: of each factor, 'r2' or 'auc'.  scores: (L, F) by 'id', 'ood', 'shuffled.id' and
-    'shuffled.ood'.  intervals: (L, F, 2), 95%, by 'id' and 'ood'.  without: (L, F, S) by region,
-    the scores without each of its S groups.  chosen: the earliest layer whose mean ID score is
-    within `TIED` of the best.  quality: (L, B), how well each row's factors are decoded: the mean
-    of minus the squared error over the ID variance or, of a class, of the margin; NaN where
-    unknown.
-    """
+    """What `decode` measures of L layers and F factors: measures, 'r2' or 'auc'; scores (L, F) by
+    'id', 'ood', 'shuffled.id', 'shuffled.ood'; intervals (L, F, 2); scores without each of S groups
+    (L, F, S); the earliest layer whose mean ID score is within `TIED` of the best; quality (L, B),
+    how well each row's factors are decoded, NaN where unknown."""
 
     layers: tuple
     measures: tuple
@@ -51,15 +43,11 @@ def decode(
       folds: of the ID groups, whole, assigned at random from `seed`.
       classes: of each factor, whether its values are labels. None: of those with exactly two.
 
-    A ridge regression, its penalty chosen within the fitted folds. ID scores are of each fold's
-    rows by a fit on the other folds, OOD scores of one on all ID rows. R^2 is around the region's
-    own mean. AUC is the share of pairs of rows of one fold, one with the label and one without,
-    that are ordered rightly; of many labels, the mean over each against the others. 'shuffled.' is
-    the mean over permutations of the ID groups' targets. NaN where a target is constant. Intervals
-    are by delete-a-group jackknife.
-
-    ValueError for shapes that do not match, values that are not finite, fewer than 3 folds or ID
-    groups than twice the folds, no held-out row, a group on both sides and constant factors.
+    Ridge regressions; ID scores by fits on the other folds, OOD scores by one on all ID rows. R^2
+    is around the region's own mean; AUC over pairs of rows of one fold; 'shuffled.' with the ID
+    groups' targets permuted. NaN for a constant target. ValueError for shapes that do not match,
+    values that are not finite, too few ID groups, no held-out row, a group on both sides and
+    constant factors.
     """
     layers, factors, held_out, groups = _checked_rows(
         layers, factors_BxF, held_out_B, groups_B, folds
@@ -106,10 +94,9 @@ def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dic
 
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
-    """Spearman's correlation over the held-out rows of `Decoded.quality` with success: {'value',
-    'ci95'}, by delete-a-group jackknife in Fisher's z. Rows whose quality is NaN are left out; NaN
-    where one side is constant. ValueError unless all are (B,) and success is finite on the held-out
-    rows."""
+    """Spearman's correlation over the held-out rows of `Decoded.quality` with success, {'value',
+    'ci95'}, by delete-a-group jackknife in Fisher's z; NaN where one side is constant. ValueError
+    unless all are (B,) and success is finite."""
     quality, success = np.asarray(quality_B, np.float64), np.asarray(success_B, np.float64)
     held_out = np.asarray(held_out_B, bool)
     groups = np.arange(len(quality)) if groups_B is None else np.asarray(groups_B)

@@ -1,5 +1,5 @@
-"""What can be read of the factors in a layer at a task's points, which need not form a grid: R^2 of
-linear readouts (`decodability`), beside those of the untrained network and of permuted targets."""
+"""What linear readouts find of the factors in a layer at a task's points, which need not form a
+grid."""
 
 import numpy as np
 import scipy.spatial

@@ -1,6 +1,5 @@
-"""How composite a kernel is, as Appendix A defines it: rank and entropy over all cells tell a true
-bump, a plus, a lookup and noise apart. Cells are in the order of `grids`. Use signals: of inverted
-bumps the constant makes rank 4."""
+"""How composite a kernel is, as Appendix A defines it; cells in the order of `grids`. Use signals:
+of inverted bumps the constant makes rank 4."""
 
 import numpy as np
 

@@ -1,8 +1,5 @@
-"""Low rank or spatial constancy: the embeddings of a factor's tokens (section 4.1, Figures 3b, 6).
-
-Token t has the matrix E[t][row y, column x] = sum_k lambda_k l_k r_k^T, with l_k and r_k of unit
-norm but not orthogonal. What composes is a stripe, an embedding of x that is constant along y.
-"""
+"""Low rank or constancy of the embeddings of a factor's tokens (section 4.1, Figures 3b, 6),
+E[t][row y, column x] = sum_k lambda_k l_k r_k^T with l_k and r_k not orthogonal."""
 
 import numpy as np
 
@@ -11,16 +8,16 @@ from compgen_jax.statistics import mean_of_known
 
 
 def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
-    """By name, of every seed (T,): means over the tokens of both factors.
+    """By name, of every seed (T,), means over the tokens of both factors.
 
-      top_share:         the largest squared singular value over their sum; 1 is rank one
-      spectrum_entropy:  exp(entropy) of the squared singular values; 1 is rank one
+      top_share:         the largest squared singular value over their sum
+      spectrum_entropy:  exp(entropy) of the squared singular values
       lambda_entropy:    exp(entropy) of lambda^2, which the penalty sees
       constant_share:    share of energy that is constant along the other factor's axis; .x, .y
 
-    `of_x[t, k]` and `of_y[t, k]` are the matrices [row y, column x] of token k, `weights` the
-    lambdas of the tokens of x and then of y. NaN without energy; ValueError if the seeds or the
-    tokens differ, or values are not finite.
+    `of_x[t, k]` is the matrix [row y, column x] of token k, `weights` are the lambdas of the tokens
+    of x and then of y. NaN without energy; ValueError for other shapes and values that are not
+    finite.
     """
     of_x, of_y = finite("of_x", of_x_TxNxNxN, 4), finite("of_y", of_y_TxNxNxN, 4)
     weights = finite("weights", weights_Tx2NxK, 3)

@@ -27,12 +27,9 @@ def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> 
 @dataclass(frozen=True, eq=False)
 class CellResults:
     """The outputs of S trained seeds at every cell, or of networks at C steps of each; NumPy.
-
-    predict: `predictions`, (S, B, ...) or (S, C, B, ...), or a function () -> predictions.  truths
-    (B, ...); factors (B, F); held_out (B,) bool; distance (B,), cells to the nearest seen one;
-    sizes (V_1, ..., V_F); scores: the task's by name, (S, B) or (S, C, B) each; error: which is the
-    error.
-    """
+    predict: `predictions`, (S, B, ...) or (S, C, B, ...), or a function that makes them.  truths
+    (B, ...); factors (B, F); held_out, distance to the nearest seen cell (B,); sizes (V_1, ...,
+    V_F); scores by name, (S, B) or (S, C, B) each; error: which is the error."""
 
     seeds: tuple
     predict: Callable | np.ndarray

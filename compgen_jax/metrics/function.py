@@ -1,7 +1,4 @@
-"""All metrics of layers, for any function of the factors: Flax, Equinox, plain JAX.
-
-It needs no task, no run and no config: a function from a point to activations is enough.
-"""
+"""All metrics of layers, for any function from a point to activations: Flax, Equinox, plain JAX."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,8 +1,5 @@
-"""Exact geometry of every layer: metric tensors, volume, factorization (paper Eq 5-7, App B).
-
-The metric tensor g = J^T J says how far apart a layer puts neighbouring factors; derivatives are
-exact, so g is defined at any real coordinate.
-"""
+"""Exact geometry of every layer (paper Eq 5-7, App B): g = J^T J, which says how far apart it puts
+neighbouring factors."""
 
 from collections.abc import Callable
 from functools import partial
@@ -99,9 +96,9 @@ def cosines(metric):
 
 @jax.jit
 def factorization(metrics_BxFxF) -> tuple:
-    """The paper's score of how orthogonal the factors' tangents are, in [0.5, 1], in two ways, over
-    pairs i < j: 1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean over
-    points of 1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42)."""
+    """The paper's score of how orthogonal the factors' tangents are, over pairs i < j: 1 - mean
+    |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean of 1 - |g_ij| / (g_ii + g_jj)
+    (Eq 7, 42)."""
     size = metrics_BxFxF.shape[-1]
     i, j = jnp.triu_indices(size, k=1)
     crossed = jnp.abs(metrics_BxFxF[:, i, j])

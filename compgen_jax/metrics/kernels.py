@@ -1,6 +1,4 @@
-"""Similarity of points: Gram matrices, ideal kernels and their agreement (Figures 1e, 8; A.4). A
-layer agrees with the binary kernel to .3 by rendering true bumps; beyond the true images' kernel it
-agrees only if it superposes."""
+"""Similarity of points: Gram matrices, ideal kernels and their agreement (Figures 1e, 8; A.4)."""
 
 import numpy as np
 

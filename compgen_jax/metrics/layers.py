@@ -187,10 +187,10 @@ def output_agreements(layer: Layer) -> dict | None:
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    """Correlations of a kernel with the binary kernel, with the kernel of the true outputs, and
-    with the binary one beyond that of the true outputs, all (B, B): over pairs of held-out cells,
-    and (`cross_`) over pairs of a held-out and an ID cell (the "top left section" of Figure 8). NaN
-    for fewer than three held-out cells; `cross_` also without an ID cell."""
+    """Correlations of a kernel (B, B) with the binary kernel, with that of the true outputs, and
+    with the binary one beyond the true outputs': over pairs of held-out cells, and (`cross_`) of a
+    held-out and an ID cell. NaN for fewer than three held-out cells; `cross_` also without an ID
+    cell."""
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return correlations

@@ -1,9 +1,5 @@
-"""Can the factors be read off a layer linearly, at unseen points? (Figures 2, 11-14)
-
-A ridge regression is fitted on ID points and scored on ID points left out and on OOD points.
-Decodability is not composition: a lookup is decoded better than the true image, whose pixels in the
-hole no fitted point lights up.
-"""
+"""Can the factors be read off a layer linearly, at unseen points? (Figures 2, 11-14) Decodability
+is not composition: a lookup is decoded better than the true image."""
 
 import numpy as np
 
@@ -19,17 +15,14 @@ def probe(
     """Linear decodability of the factors: `SCORES`, (F,) each.
 
     Args:
-      features: (B, D), any D.  factors: (B, F).  held_out: (B,) bool.
+      features: (B, D).  factors: (B, F).  held_out: (B,) bool.
       folds: of the ID points, assigned at random from `seed`.
       real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
-      periods: of each factor, inf where it does not repeat. Of an angle the cosine and sine are
-        probed. None: none repeats.
+      periods: of each factor, inf where it does not repeat; of an angle cosine and sine are probed.
 
-    `id_r2` is cross-validated on the ID points; `ood_r2` of a fit on all ID points, around the OOD
-    points' own mean; the accuracies are shares of points whose value of a factor is the largest of
-    a ridge on its one-hot classes. NaN for a target without variance, or no OOD point. ValueError
-    for shapes that do not match, values that are not finite and fewer ID points than twice the
-    folds.
+    `id_` scores are cross-validated, `ood_` ones of a fit on all ID points; accuracies of a ridge
+    on one-hot values. NaN for a target without variance, or no OOD point. ValueError for shapes
+    that do not match, values that are not finite and fewer ID points than twice the folds.
     """
     features, factors = readout.compact(features_BxD), np.asarray(factors_BxF, np.float64)
     held_out = np.asarray(held_out_B, bool)

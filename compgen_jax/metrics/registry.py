@@ -31,16 +31,13 @@ METRICS: list[Metric] = []
 
 
 def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> Callable:
-    """Registers a function of a `layers.Layer` as a metric that gives the numbers `names`.
+    """Registers a function of a `layers.Layer` as a metric that gives the numbers `names`; of one
+    name it may return the number itself. domain: 'grid' or 'points'.  of_output: of the prediction
+    alone; at points, of the last hidden layer.
 
-    Args:
-      names: of its numbers. One name: the function may return the number itself.
-      domain: 'grid' or 'points'.
-      of_output: True for a metric of the prediction alone; at points, of the last hidden layer.
-
-    A later metric replaces an earlier one that has one of its names. A function from outside the
-    package is tried on a small layer. Raises ValueError for an unknown domain, TypeError or
-    AttributeError for a function that fails there or gives other numbers.
+    A later metric replaces an earlier one of its name. A function from outside the package is tried
+    on a small layer: TypeError or AttributeError if it fails there or gives other numbers;
+    ValueError for an unknown domain.
     """
     if domain not in DOMAINS:
         raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, not {domain!r}")

@@ -1,8 +1,8 @@
 """At which value of a setting does a score cross a target, and how does that value grow? (Figure
-4c: training images that are needed, as a function of the grid's side N.)
+4c)
 
 A table is a list of dicts, one per trial: the sweep's axes by their names, `seed`, the searched
-field, `status` ('ok' or 'failed') and scores such as 'ood.exact_accuracy'.
+field, `status` ('ok' or 'failed') and scores.
 """
 
 import itertools
@@ -37,9 +37,8 @@ class Threshold(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Thresholds of S seeds at K values of the axis `along` (None: K is 1), for a score and a
-    target, at `fixed` values of the other axes. values_SxK, status_SxK: as in `Threshold`;
-    factor_SxK: between the values on either side of a reached one."""
+    """Thresholds of S seeds at K values of the axis `along`, for a score and a target, at `fixed`
+    values of the other axes; factor_SxK: between the values on either side of a reached one."""
 
     score: str
     target: float
@@ -150,13 +149,9 @@ def thresholds(
 
 
 def exponent(curve: Curve) -> dict:
-    """Slope of log threshold on the log of the axis' value over all seeds: {'value', 'ci95',
-    'reached', 'above', 'below', 'unknown', 'coarse'}; the others count thresholds, 'coarse' those
-    that are known to a factor above `COARSE` only.
-
-    Bounds enter by `censored_slopes`, unknown thresholds do not. NaN where fewer than two values
-    have a reached threshold. The interval is `jackknife_interval` over seeds.
-    """
+    """Slope of log threshold on the log of the axis' value over all seeds: 'value' and 'ci95', by
+    jackknife over seeds, and counts of the thresholds by status, 'coarse' ones known to a factor
+    above `COARSE` only. NaN where fewer than two values have a reached threshold."""
     count, status_SxK = curve.seeds_S.size, curve.status_SxK
     counts_RxS = np.concatenate([np.ones((1, count)), 1 - np.eye(count)])  # all, all but one
     reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0

@@ -1,6 +1,4 @@
-"""Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4) Superpositions
-are outputs for codes whose other part is the mean over the training set (E6), or sums of outputs at
-the seen cells that share x or y (E7); those of other coordinates are the control."""
+"""Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3, 4, E6, E7)"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -63,13 +61,14 @@ SHUFFLES = 20
 
 
 def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
-    """Means of `superposition_r2` and of its control over held-out points, and over the inner ones;
-    NaN where there is none. `parts_QxKxD` are a point's own superpositions, None where these cannot
-    be made."""
+    """Means of `superposition_r2` and of its control over held-out points, and over the inner ones,
+    at least half as far from the seen cells as the farthest; NaN where there is none. `parts_QxKxD`
+    are a point's own superpositions, None where these cannot be made."""
     means = dict.fromkeys(SCORES, np.nan)
     if parts_QxKxD is None:
         return means
-    parts, inner_Q = np.asarray(parts_QxKxD), inner(distance_Q)
+    parts, distance_Q = np.asarray(parts_QxKxD), np.asarray(distance_Q)
+    inner_Q = distance_Q >= distance_Q.max() / 2
     values = {"r2": superposition_r2(outputs_QxD, parts)}
     others_RxQ = other_coordinates(points_QxF, SHUFFLES)
     if others_RxQ is not None:
@@ -79,12 +78,6 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
         means[name] = float(mean_of_known(values_xQ.ravel(order="K")))
         means[f"inner_{name}"] = float(mean_of_known(values_xQ[..., inner_Q].ravel(order="K")))
     return means
-
-
-def inner(distance_Q):
-    """(Q,) bool: held-out points at least half as far from the seen cells as the farthest."""
-    distance_Q = np.asarray(distance_Q)
-    return distance_Q >= distance_Q.max() / 2
 
 
 def other_coordinates(points_QxF, repeats: int, seed: int = 0):

@@ -1,6 +1,6 @@
-"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2). A
-bump's and noise's variance is mostly in interactions; the *product share*, what one product of
-functions of single factors explains, is all of a bump's interaction and little of noise's."""
+"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2). The
+*product share*, what one product of functions of single factors explains, tells a bump from
+noise."""
 
 from typing import NamedTuple
 
@@ -31,9 +31,8 @@ def marginals(maps_GxD) -> tuple:
 
 
 class Tuning(NamedTuple):
-    """main (F, D), a row for each factor, interaction and, part of it, product (D,): shares of
-    each unit's variance, NaN for a constant unit (product, for every unit that is not active);
-    variance (D,); active (D,) bool."""
+    """Shares of each unit's variance: main (F, D), interaction and, part of it, product (D,), NaN
+    for a constant or inactive unit; variance (D,); active (D,) bool."""
 
     main: np.ndarray
     interaction: np.ndarray
@@ -87,10 +86,9 @@ def _product_variance(maps_GxD):
 
 
 def _alternate(matrices, functions):
-    """(D,) variance that a product of functions explains, each fitted in turn to the others'. With
-    the others' product w, the best function has the mean E[R w] / C and deviates from it by the
-    residual of the regression of R on w, over A: the variances of w and of its interactions are A
-    and C."""
+    """(D,) variance that a product of functions explains, each fitted in turn to the others'
+    product w: its mean is E[R w] / C, its deviation the residual of R on w over A, the variance of
+    w; C that of its interactions."""
     functions = list(functions)
     for _ in range(SWEEPS):
         for axis, matrix_DxRxV in enumerate(matrices):
@@ -123,10 +121,10 @@ def _inverse_variances(functions):
 
 
 def layer_tuning(features_BxD, sizes) -> dict:
-    """`TUNING_NUMBERS` of one layer, each from 0 to 1 (claim C13): means over the active units of
-    the largest share of `one_factor`, of the `interaction` and the `product` share (`weighted_`: in
-    proportion to variance); shares of them that are a `bump` (product above a half) or a `stripe`
-    (one factor above a half); and the share of units that are `active`. NaN without active ones."""
+    """`TUNING_NUMBERS` of one layer, 0 to 1 (claim C13): means over the active units of the largest
+    share of one factor, of the interaction and product shares (`weighted_`: by variance); shares of
+    them that are a bump (product above a half) or a stripe (one factor above a half); the share
+    that is active."""
     of_units = tuning(features_BxD, sizes)
     active_share = float(np.mean(of_units.active))
     if not of_units.active.any():

@@ -33,15 +33,11 @@ FEWER = "of many factors this takes long; compgen-jax analyze --metrics=probe,an
 
 
 class Measured(NamedTuple):
-    """What was measured of a run.
-
-    factors: their names.  sizes: (V_1, ..., V_F) of the grid that was measured, () for none.
-    table: a row for every number, `COLUMNS`; layers in order, input first, `output` last.
-    maps: of the last step and a grid, for figures: `volume` (S, L, V_F, ..., V_1), `held_out`
-      (V_F, ..., V_1), and of the first seed `similarity.*` (B, B) over all cells,
-      `superposition.*`, its outputs at a few held-out points and their parts, one for each factor,
-      and `units.LAYER` (U, V_F, ..., V_1), maps of a panel of units by rising interaction.
-    """
+    """What was measured of a run. factors: their names.  sizes: of the grid, () for none.  table:
+    `COLUMNS`, a row for every number; layers in order, input first.  maps: of the last step and a
+    grid: `volume` (S, L, V_F, ..., V_1), `held_out`, and of the first seed `similarity.*` (B, B),
+    `superposition.*`, a few held-out outputs and their parts, and `units.LAYER`, by rising
+    interaction."""
 
     factors: tuple
     sizes: tuple

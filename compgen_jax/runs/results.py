@@ -47,10 +47,9 @@ def describe(task: Task) -> list[str]:
 
 def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
                    say: Callable | None = None) -> dict:  # fmt: skip
-    """The outputs of predictors of `baselines.FROM_CODES` at the task's points, from the complete
-    points that each seed was shown, by name: (predictions (T, B, ...), targets (T, B, ...), scores
-    (T, B) by name). NaN at points that are not `predicted`; 0 for a seed without complete points.
-    Where each step draws new points, the first `DRAWN` count."""
+    """Predictors of `baselines.FROM_CODES` at the task's points, from the complete points that each
+    seed was shown, by name: (predictions (T, B, ...), targets (T, B, ...), scores (T, B) by name).
+    NaN at points that are not `predicted`; of a stream, the first `DRAWN` points count."""
     points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
 

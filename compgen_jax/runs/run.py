@@ -97,10 +97,9 @@ class Run:
         config=None, task=None, summary=None, name=None, params=None, shown=None, trivial=None,
         interpolator=None, wide_network=None, late=None, predict=None, error_at=None, over=None,
     ) -> "Run":  # fmt: skip
-        """A run without a directory, made of arrays: a construction's, or another framework's
-        predictions. It is its own `late` unless that is given. layers: (S, L) by metric.  outputs:
-        (S,) by metric.  Other arguments are the attributes and methods of their names; unless
-        `shown` says so, every ID cell was shown."""
+        """A run without a directory, made of arrays. It is its own `late` unless that is given.
+        layers: (S, L) by metric.  outputs: (S,) by metric.  The others are the attributes and
+        methods of their names; unless `shown` says so, every ID cell was shown."""
         numbers = (layers or {}) | (outputs or {})
         run = cls(config, task, seeds, summary=summary, numbers=numbers)
         run.params = params

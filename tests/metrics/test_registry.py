@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.metrics import registry
-from compgen_jax.metrics.layers import Layer, example
+from compgen_jax.metrics.layers import Layer
 
 V = 6  # values of each of two factors
 CELLS = grids.indices((V, V))
@@ -138,10 +138,3 @@ def test_a_wrong_metric_is_refused_when_it_is_registered(function, error, messag
     assert registry.METRICS == before
     with pytest.raises(ValueError, match="domain must be one of grid, points"):
         registry.layer_metric("mine", domain="id_cells")
-
-
-def test_the_layer_that_metrics_are_tried_on_has_all_numbers():
-    for domain in registry.DOMAINS:
-        numbers = registry.layer_numbers(example(domain), domain)
-        unknown = {name for name, value in numbers.items() if np.isnan(value)}
-        assert unknown <= {"curve.turning_ratio"}

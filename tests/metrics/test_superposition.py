@@ -50,7 +50,7 @@ def test_scores_are_means_over_the_hole_and_over_its_inner_half():
     rng = np.random.default_rng(0)
     points = np.array([(a, b) for b in range(4) for a in range(4)], float)
     outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
-    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1.5, 1, 2, 2, 1, 1, 1, 1, 3.9])
+    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1.5, 1, 2, 2, 1, 1, 1, 1, 4])
     found = superposition.scores(outputs, parts, points, distance)
     r2 = superposition.superposition_r2(outputs, parts)
     assert found["r2"] == pytest.approx(r2.mean())
@@ -59,7 +59,3 @@ def test_scores_are_means_over_the_hole_and_over_its_inner_half():
     shuffled = np.stack([superposition.superposition_r2(outputs, parts[each]) for each in others])
     assert found["inner_shuffled_r2"] == pytest.approx(shuffled[:, [5, 6, 9, 10, 15]].mean())
     assert np.isnan(list(superposition.scores(outputs, None, points, distance).values())).all()
-
-
-def test_a_point_at_half_of_the_largest_distance_is_an_inner_one():
-    np.testing.assert_array_equal(superposition.inner([1, 2, 4]), [False, True, True])
