@@ -14,8 +14,8 @@ trains nothing. `--only=explorer` writes the page alone.
 that are trained in DIR or committed in docs/results.
 """
 
-import contextlib
 import fnmatch
+import itertools
 import sys
 import time
 from pathlib import Path
@@ -48,7 +48,7 @@ MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FIL
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
-BESIDES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
+NO_FIGURES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes as well
 # one network of each kind; how many bumps join the stripes differs between the scales
 STRIPES = "Trained on single-factor images (stripes) and a few bumps, none in the outlined corner."
 EXPLORED = {
@@ -58,7 +58,7 @@ EXPLORED = {
     "stripes_30_bumps": STRIPES,
     "stripes_50_bumps": STRIPES,
 }
-OF_EACH = 4  # seeds
+SEEDS_EXPLORED = 4  # of each
 IF_TRAINED = {
     "rotation": "It draws a digit turned by an angle. Training has no angle in the outlined gap.",
     "sprites_range": "It draws a shape by size, turn and place. Training has none in the outline.",
@@ -68,10 +68,9 @@ IF_TRAINED = {
 class Plan(NamedTuple):
     """What is made in a directory.
 
-    papers, configs: all runs by name.  figures: what is drawn, with the runs that each shows.
-    of_claims: runs of the claims that are asked for.  beside: runs of which the summary is enough,
-    where it is committed.  varied: (base, setting) -> config.  explored: the runs of the explorer's
-    page.
+    papers, configs: all runs by name.  figures: what is drawn, with the names of the runs that each
+    shows.  to_train: configs by name.  beside: runs of which the summary is enough, where it is
+    committed.  varied: (base, setting) -> config.  explored: the runs of the explorer's page.
     """
 
     scale: str
@@ -79,55 +78,40 @@ class Plan(NamedTuple):
     papers: list[Paper]
     configs: dict[str, Config]
     figures: dict[Figure, list[str]]
-    of_claims: set[str]
+    to_train: dict[str, Config]
     beside: dict[str, Run]
     varied: dict[tuple[str, str], Config]
     explored: list[str]
 
-    def wanted(self) -> dict[str, Config]:
-        """The configs to train by name, in order. A setting has the name of its config."""
-        names = {name for of_figure in self.figures.values() for name in of_figure}
-        names = names - self.beside.keys() | {*self.explored} | {base for base, _ in self.varied}
-        names |= self.of_claims
-        wanted = {name: config for name, config in self.configs.items() if name in names}
-        there = list(wanted.values())
-        return wanted | {one.name: one for one in self.varied.values() if one not in there}
-
 
 def main():
     plan = make_plan()
-    programs = by_program(plan.wanted())
+    programs = by_program(plan.to_train)
     keep_scales_apart(plan.workdir, plan.scale)
-    clock = Clock(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
+    say = progress(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
     runs, paths = {}, verdicts.finished([plan.workdir, *RUNS.value])
-    waiting = dict(plan.figures)
+    undrawn = dict(plan.figures)
     for program in [*programs, {}]:  # the last for figures that need no run
-        train(plan.workdir, program, paths, clock)
-        runs |= verdicts.load({n: one for n, one in program.items() if n in plan.configs}, paths)
-        shown = plan.beside | runs
-        for figure in [one for one, names in waiting.items() if shown.keys() >= set(names)]:
-            names = waiting.pop(figure)
-            with clock.spending("measuring and drawing"):
-                drawn = figure.draw({name: shown[name] for name in names})
-                if figure.numbers:
-                    path = plan.workdir / "figures" / f"{figure.name}.csv"
-                    numbers = figure.numbers({name: shown[name] for name in names})
-                    directory.write_text(path, pd.DataFrame(numbers).to_csv(index=False))
-            save(plan.workdir, figure, drawn, names, clock)
-    left = {name: one for name, one in plan.configs.items() if name not in runs}
-    runs |= verdicts.load(left, paths)
-    rows = judged(plan, runs, paths, clock)
+        if program:
+            say(train(plan.workdir, program, paths))
+        own = {name: config for name, config in program.items() if name in plan.configs}
+        runs |= verdicts.load(own, paths)
+        for figure, names in list(undrawn.items()):
+            if {*names} <= plan.beside.keys() | runs.keys():
+                shown = {name: (plan.beside | runs)[name] for name in undrawn.pop(figure)}
+                say(draw_figure(plan.workdir, figure, shown))
+    others = {name: config for name, config in plan.configs.items() if name not in runs}
+    runs |= verdicts.load(others, paths)
+    rows = judged(plan, runs, paths)
     if plan.explored:
-        with clock.spending("measuring and drawing"):
-            explored = {name: runs[name] for name in (*plan.explored, *IF_TRAINED) if name in runs}
-            shown, about = page.on(rows, explored), EXPLORED | IF_TRAINED
-            path = plan.workdir / "explorer.html"
-            page.write(explored, path, shown, seeds=range(OF_EACH), about=about)
-        clock.say(f"wrote {path}")
+        explored = {name: runs[name] for name in (*plan.explored, *IF_TRAINED) if name in runs}
+        path, about = plan.workdir / "explorer.html", EXPLORED | IF_TRAINED
+        page.write(explored, path, page.on(rows, explored), range(SEEDS_EXPLORED), about)
+        say(f"wrote {path}")
     drawn = sorted(path.stem for path in (plan.workdir / "figures").glob("*.png"))
     results = pages.results(plan.scale, plan.papers, runs, rows, drawn)
     directory.write_text(plan.workdir / "RESULTS.md", results)
-    clock.say(f"wrote {plan.workdir / 'claims.json'} and RESULTS.md; {clock.spent()}")
+    say(f"wrote {plan.workdir / 'claims.json'} and RESULTS.md")
 
 
 # --- plan --------------------------------------------------------------------------------------
@@ -135,54 +119,77 @@ def main():
 
 def make_plan() -> Plan:
     """What the flags ask for. Raises ConfigError for a wrong one."""
-    scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
-    with_models = lambda one: MODELS.value and one.with_models
-    papers = [one.with_models(tuple(MODELS.value)) if with_models(one) else one for one in PAPERS]
-    own = [_of_module(module) for module in cli.load_extensions(EXTEND)]
-    papers += own
-    configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
-    every = {claim.name: claim for paper in papers for claim in paper.claims}
-    chosen, asked = _chosen(scale, every), [every[name] for name in ONLY.value if name in every]
-    of_claims = {
-        name
-        for claim in asked
-        for case in claim.cases
-        for pattern in claim.named_runs(case).values()
-        for name in fnmatch.filter(configs, pattern)
-    }
-    figures = {figure: figure.shows(configs, scale) for figure in chosen}
-    for figure, names in figures.items():
-        if figure.name in ONLY.value and not names:
-            asked = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
-            raise ConfigError(f"--only={figure.name}: no run at {scale} scale is named {asked}")
+    scale, only, models = SCALE.value, list(dict.fromkeys(ONLY.value)), tuple(MODELS.value)
+    workdir = Path(WORKDIR.value or f"runs/{scale}")
+    papers = [
+        paper.with_models(models) if models and paper.with_models else paper for paper in PAPERS
+    ]
+    extensions = [paper_of(module) for module in cli.load_extensions(EXTEND)]
+    papers += extensions
+    configs = {name: config for paper in papers for name, config in paper.runs(scale).items()}
+    by_name = {claim.name: claim for paper in papers for claim in paper.claims}
+
+    # figures: those that --only names; without it, those that are drawn by default
+    figures = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
+    allowed = ", ".join([*figures, *NO_FIGURES, "or a claim's name"])
+    for name in only:
+        known = name in figures or name in NO_FIGURES or name in by_name
+        demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
+    shown = {}
+    for name, figure in figures.items():
+        by_default = figure.of_summaries if models else figure.by_default
+        if name in only or (by_default and not only):
+            shown[figure] = figure.shows(configs, scale)
+            if name in only and not shown[figure]:
+                patterns = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
+                hint = f"no run at {scale} scale is named {patterns}"
+                raise ConfigError(f"--only={name}: {hint}")
     beside = {}
-    if MODELS.value:  # the papers' own rows of the league need not be trained
-        shown = {name for figure in chosen if figure.of_summaries for name in figures[figure]}
-        theirs = {n: c for paper in PAPERS for n, c in paper.runs(scale).items() if n in shown}
-        there = verdicts.load(theirs, verdicts.finished([workdir]))
-        beside = {n: run for n, run in (committed.runs(scale) | there).items() if n in theirs}
-        left = theirs.keys() - beside.keys()  # neither trained nor committed: not drawn
-        figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
+    if models:  # the papers' own rows of the league need not be trained
+        of_summaries = [figure for figure in shown if figure.of_summaries]
+        demand(of_summaries, "--models: are rows of the league; say --only=league, or no --only")
+        names = {name for figure in of_summaries for name in shown[figure]}
+        published = {
+            name: config
+            for paper in PAPERS
+            for name, config in paper.runs(scale).items()
+            if name in names
+        }
+        trained = verdicts.load(published, verdicts.finished([workdir]))
+        beside = {n: run for n, run in (committed.runs(scale) | trained).items() if n in published}
+        unknown = published.keys() - beside.keys()  # neither trained nor committed: not drawn
+        shown = {f: [name for name in names if name not in unknown] for f, names in shown.items()}
+
+    # settings: those of a user's file alone, if it has any
     varied, groups = {}, []
-    theirs = own if any(paper.settings for paper in own) else papers
-    for group in (group for paper in theirs for group in paper.settings):
-        asked = {name: name in ONLY.value for name in (SETTINGS, CONFIRM)}
-        wanted = tuple(
+    with_settings = [paper for paper in extensions if paper.settings] or papers
+    for group in (group for paper in with_settings for group in paper.settings):
+        settings = tuple(
             setting
             for setting in group.settings
-            if asked[CONFIRM if setting.name == claims.FRESH else SETTINGS]
+            if (CONFIRM if setting.name == claims.FRESH else SETTINGS) in only
         )
-        groups += [group._replace(settings=wanted)] if wanted else []
+        groups += [group._replace(settings=settings)] if settings else []
     if groups:
         if unknown := {base for group in groups for base in group.bases} - configs.keys():
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
         varied = variations.configs(groups, configs)
-    wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
-    explored = [name for name in EXPLORED if name in configs and wanted_page]
-    return Plan(scale, workdir, papers, configs, figures, of_claims, beside, varied, explored)
+
+    with_page = "explorer" in only or not (only or models)
+    explored = [name for name in EXPLORED if name in configs and with_page]
+    names = {name for names in shown.values() for name in names} - beside.keys()
+    names |= {*explored} | {base for base, _ in varied}
+    for claim in (by_name[name] for name in only if name in by_name):
+        for case in claim.cases:
+            for pattern in claim.named_runs(case).values():
+                names |= {*fnmatch.filter(configs, pattern)}
+    to_train = {name: config for name, config in configs.items() if name in names}
+    others = [config for config in varied.values() if config not in to_train.values()]
+    to_train |= {config.name: config for config in others}
+    return Plan(scale, workdir, papers, configs, shown, to_train, beside, varied, explored)
 
 
-def _of_module(module) -> Paper:
+def paper_of(module) -> Paper:
     """The claims (`CLAIMS`), runs (`runs(scale)`) and settings (`SETTINGS`) of a user's file."""
     rows = tuple(getattr(module, "CLAIMS", ()))
     runs = getattr(module, "runs", lambda scale: {})
@@ -190,32 +197,16 @@ def _of_module(module) -> Paper:
     return Paper(Path(module.__file__).stem, runs, rows, settings=groups)
 
 
-def _chosen(scale: str, claims_by_name) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default. `BESIDES` and
-    claims name none of them."""
-    drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
-    allowed = ", ".join([*drawn, *BESIDES, "or a claim's name"])
-    for name in ONLY.value:
-        known = name in drawn or name in BESIDES or name in claims_by_name
-        demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
-    default = "of_summaries" if MODELS.value else "by_default"
-    names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
-    chosen = [drawn[name] for name in dict.fromkeys(names) if name in drawn]
-    if MODELS.value and not any(one.of_summaries for one in chosen):
-        raise ConfigError("--models: are rows of the league; say --only=league, or no --only")
-    return chosen
-
-
 def keep_scales_apart(workdir: Path, scale: str):
     """Raises ConfigError if `workdir` holds the results of another scale."""
     mark = workdir / "scale"
-    there = mark.read_text().strip() if mark.exists() else scale
-    hint = f"holds results at {there} scale, not {scale}; choose another directory"
-    demand(there == scale, f"--workdir={workdir}: {hint}")
+    before = mark.read_text().strip() if mark.exists() else scale
+    hint = f"holds results at {before} scale, not {scale}; choose another directory"
+    demand(before == scale, f"--workdir={workdir}: {hint}")
     directory.write_text(mark, scale + "\n")
 
 
-# --- train -------------------------------------------------------------------------------------
+# --- train, draw, judge ------------------------------------------------------------------------
 
 
 def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
@@ -239,86 +230,67 @@ def run_directory(workdir: Path, config: Config) -> Path:
     return workdir / kind / f"{config.name}-{fingerprint(config)}"
 
 
-def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path], clock):
-    """Trains one group of runs, or one sweep, where `paths` has no finished one; adds it there."""
-    left = [config for config in configs.values() if fingerprint(config) not in paths]
-    names = ", ".join(config.name for config in left or configs.values())
-    if not configs:
-        return
-    places = [run_directory(workdir, config) for config in left]
-    if not left:
-        clock.say(f"{names}: already trained")
-    elif left[0].is_sweep:
-        clock.say(f"{names}: training the trials of a sweep, in {places[0]}")
-        with clock.spending("training"):
-            sweep.run(left[0], places[0])
+def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> str:
+    """Trains one group of runs, or one sweep, where `paths` has no finished one; adds it there.
+    Returns what was done."""
+    missing = {
+        config: run_directory(workdir, config)
+        for config in configs.values()
+        if fingerprint(config) not in paths
+    }
+    names = ", ".join(config.name for config in missing or configs.values())
+    if not missing:
+        return f"{names}: already trained"
+    print(f"{names}: training", file=sys.stderr, flush=True)
+    first, path = next(iter(missing.items()))
+    if first.is_sweep:
+        sweep.run(first, path)
     else:
-        seeds = sum(len(config.training.seeds) for config in left)
-        clock.say(f"{names}: training {seeds} networks, in {places[0].parent}")
-        with clock.spending("training"):
-            experiment.train_together(list(zip(left, places, strict=True)))
-    paths |= {fingerprint(config): path for config, path in zip(left, places, strict=True)}
+        experiment.train_together(list(missing.items()))
+    paths |= {fingerprint(config): path for config, path in missing.items()}
+    return f"{names}: trained, in {path.parent}"
 
 
-# --- draw --------------------------------------------------------------------------------------
+def draw_figure(workdir: Path, figure: Figure, runs: dict) -> str:
+    """Writes a figure of these runs, named in its PNG, and its numbers. Returns what was done."""
+    stem = workdir / "figures" / figure.name
+    about = {"Title": figure.name, "Source": ", ".join(runs)}
+    for suffix, content in plotting.saved(figure.draw(runs), about).items():
+        directory.write_bytes(Path(f"{stem}.{suffix}"), content)
+    if figure.numbers:
+        table = pd.DataFrame(figure.numbers(runs)).to_csv(index=False)
+        directory.write_text(Path(f"{stem}.csv"), table)
+    return f"drew {stem}.png and .pdf"
 
 
-def save(workdir: Path, figure: Figure, drawn, names, clock):
-    """Writes and closes a drawn figure; its PNG names the runs that it shows."""
-    about, paths = {"Title": figure.name, "Source": ", ".join(names)}, []
-    for suffix, content in plotting.saved(drawn, about).items():
-        paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
-        directory.write_bytes(paths[-1], content)
-    clock.say(f"drew {' and '.join(map(str, paths))}")
-
-
-# --- judge -------------------------------------------------------------------------------------
-
-
-def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
+def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
     """Judges every claim whose runs are there, at the base and at every setting that was planned;
     beside these stand settings that were judged before, here or in docs/results. Writes
     claims.json and returns its rows."""
     path = plan.workdir / "claims.json"
-    with clock.spending("judging"):
-        rows = verdicts.judge(plan.papers, runs, plan.scale)
-        every = [claim for paper in plan.papers for claim in paper.claims]
-        names, at_settings = list(plan.configs), []
-        for setting in dict.fromkeys(setting for _, setting in plan.varied):
-            changed = {base: one for (base, name), one in plan.varied.items() if name == setting}
-            there = verdicts.load(changed, paths)
-            wanted = list(changed) if setting == claims.FRESH else names
-            at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
-        before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
-        rows = claim_rows.merged(before, rows + at_settings)
+    rows = verdicts.judge(plan.papers, runs, plan.scale)
+    every_claim = [claim for paper in plan.papers for claim in paper.claims]
+    for setting in dict.fromkeys(setting for _, setting in plan.varied):
+        changed = {base: config for (base, name), config in plan.varied.items() if name == setting}
+        names = list(changed if setting == claims.FRESH else plan.configs)
+        at_setting = verdicts.load(changed, paths)
+        rows += claims.judge_all(every_claim, at_setting, plan.scale, setting, names)
+    before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
+    rows = claim_rows.merged(before, rows)
     directory.write_json(path, rows)
     return rows
 
 
-class Clock:
-    """Numbers the steps and tells the time since the start and what it was spent on."""
+def progress(steps: int):
+    """A function that prints a line with the number of its step and the time since the start."""
+    start, step = time.monotonic(), itertools.count(1)
 
-    def __init__(self, steps: int):
-        self.steps, self.step, self.start, self.seconds = steps, 0, time.monotonic(), {}
+    def say(text: str):
+        minutes, seconds = divmod(round(time.monotonic() - start), 60)
+        line = f"[{next(step)}/{steps}, {minutes}:{seconds:02d}] {text}"
+        print(line, file=sys.stderr, flush=True)
 
-    def say(self, text: str):
-        self.step += 1
-        since = _minutes(time.monotonic() - self.start)
-        print(f"[{self.step}/{self.steps}, {since}] {text}", file=sys.stderr, flush=True)
-
-    @contextlib.contextmanager
-    def spending(self, on: str):
-        start = time.monotonic()
-        yield
-        self.seconds[on] = self.seconds.get(on, 0.0) + time.monotonic() - start
-
-    def spent(self) -> str:
-        return ", ".join(f"{_minutes(seconds)} {on}" for on, seconds in self.seconds.items())
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    return say
 
 
 if __name__ == "__main__":

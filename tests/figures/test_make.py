@@ -63,7 +63,7 @@ def figures(tiny, tmp_path, monkeypatch):
     own = {"mine": configs.pop("mine")}
     group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
     paper = Paper(
-        "Tiny", "X", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
+        "Tiny", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
         settings=(group, fresh("first")),
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert pictures(workdir) == {"both.png", "both.pdf", "both.csv", "wide.png", "wide.pdf"}
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
-    assert "first_quick, again_quick: already trained" in said and "judging" in said
+    assert "first_quick, again_quick: already trained" in said
     assert said.index("drew") < said.index("wide_quick: training")  # as soon as it can be
     names, rows = rows_of(workdir)
     assert [name for name, _ in names] == ["X1", "X2", "X3"]
@@ -202,7 +202,7 @@ def test_settings_are_trained_and_judged_where_they_are_named(figures, capsys):
 
 def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):
     shown = []
-    monkeypatch.setattr(make, "save", lambda work, figure, drawn, names, clock: shown.append(names))
+    monkeypatch.setattr(make, "draw_figure", lambda workdir, figure, runs: shown.append([*runs]))
     workdir = figures("--models=mine.py:Mine")
     assert trained_in(workdir) == {"mine_quick"} and shown == [["mine"]]
     (path,) = (workdir / "trained").iterdir()
