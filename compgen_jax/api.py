@@ -24,10 +24,9 @@ from compgen_jax import config as configs
 from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers import verdicts as papers_judge
-from compgen_jax.runs import directory, experiment, judge_run
+from compgen_jax.runs import directory, judge_run, study, sweeps
 from compgen_jax.runs.directory import RunError as RunError  # exported
 from compgen_jax.runs.run import Run as Run
-from compgen_jax.sweeps import sweep as sweeps
 
 COLUMNS = ["claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion"]
 
@@ -63,7 +62,7 @@ def train(config, workdir, overrides: dict | None = None, progress: bool = True)
     Raises ConfigError or RunError, with one line, before anything is trained; RunError if a loss
     stops being finite.
     """
-    experiment.train(_resolve(config, overrides), workdir, progress)
+    study.train(_resolve(config, overrides), workdir, progress)
     return Run.load(workdir, with_networks=False)
 
 

@@ -29,10 +29,9 @@ from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, study, sweeps
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
-from compgen_jax.sweeps import sweep
 from compgen_jax.training import contracts
 
 from . import claim_rows, committed, pages, plotting
@@ -220,7 +219,7 @@ def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
             task = contracts.check(config)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error}") from error
-        groups.setdefault(experiment.schedule(config, task), {})[name] = config
+        groups.setdefault(study.schedule(config, task), {})[name] = config
     return [*groups.values(), *sweeps]
 
 
@@ -244,9 +243,9 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> 
     print(f"{names}: training", file=sys.stderr, flush=True)
     first, path = next(iter(missing.items()))
     if first.is_sweep:
-        sweep.run(first, path)
+        sweeps.run(first, path)
     else:
-        experiment.train_together(list(missing.items()))
+        study.train_all(list(missing.items()))
     paths |= {fingerprint(config): path for config, path in missing.items()}
     return f"{names}: trained, in {path.parent}"
 

@@ -6,22 +6,24 @@ On several machines the same command runs on each of them: see docs/how_to/machi
 --print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
+import jax
 from absl import flags
 
 from compgen_jax import api, cli
-from compgen_jax.metrics import text
-from compgen_jax.sweeps import cost, processes
-from compgen_jax.sweeps.summary import combination, describe_search
+from compgen_jax.runs import cost, sweep_summary
+from compgen_jax.training import processes
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
 PRINT_CONFIG, DRY_RUN = cli.define_print_config(), cli.define_dry_run()
-AUTOMATIC = "; automatic on Slurm, Open MPI, Kubernetes and TPU pods."
-ADDRESS = flags.DEFINE_string(
-    "coordinator_address", None, f"HOST:PORT where the others reach the first process{AUTOMATIC}"
+CLUSTER = flags.DEFINE_bool(
+    "cluster", False, "Join the processes that Slurm, Open MPI, Kubernetes or a TPU pod started."
 )
-NUMBER = flags.DEFINE_integer("num_processes", None, f"How many processes share it{AUTOMATIC}")
-ID = flags.DEFINE_integer("process_id", None, f"The number of this process, from 0{AUTOMATIC}")
+ADDRESS = flags.DEFINE_string(
+    "coordinator_address", None, "HOST:PORT where the others reach the first process."
+)
+NUMBER = flags.DEFINE_integer("num_processes", None, "How many processes share it.")
+ID = flags.DEFINE_integer("process_id", None, "The number of this process, from 0.")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -32,25 +34,16 @@ def main():
     workdir = cli.require(WORKDIR)
     if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
         cli.use_all_cores(NUMBER.value)  # the processes share this machine's cores
-    processes.start(ADDRESS.value, NUMBER.value, ID.value)
+    processes.start(ADDRESS.value, NUMBER.value, ID.value, CLUSTER.value)
     try:
         summary = api.sweep(config, workdir).summary
     except BaseException:
         processes.abandon()
         raise
-    if not processes.is_first():
+    if jax.process_index():  # the first one tells
         return
     print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
-    for line in describe_search(config, summary.get("readings", [])):
-        print(line)
-    axes = [name for name, _ in config.sweep.axes]
-    for mean in summary.get("means", []):
-        scores = [
-            f"{name} {text.with_interval(mean[name])}"
-            for name in mean
-            if name.startswith("ood.") and name not in axes
-        ]
-        print(f"{combination(mean, axes)}: {', '.join(scores)}")
+    print(*sweep_summary.describe(config, summary), sep="\n")
     print(f"wrote {workdir}/trials.csv and summary.json")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import experiment
+from compgen_jax.runs import study
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
@@ -34,9 +34,9 @@ with pytest.MonkeyPatch.context() as patch:
     jax.devices()  # reads it
 
 # the files that take longest, in this order
-LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
-           "test_directory", "test_together", "test_loop", "test_pages", "test_padding",
-           "test_make")  # fmt: skip
+LONGEST = ("test_sweep_processes", "test_sweeps", "test_command_lines", "test_measure",
+           "test_own_task", "test_directory", "test_together", "test_loop", "test_pages",
+           "test_padding", "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
 
@@ -90,7 +90,7 @@ def tiny() -> Config:
 def tiny_run(tiny, tmp_path_factory):
     """(directory, summary) of the finished tiny run, for tests that only read it."""
     workdir = tmp_path_factory.mktemp("tiny") / "run"
-    return workdir, experiment.train(tiny, workdir, progress=False)
+    return workdir, study.train(tiny, workdir, progress=False)
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ def test_importing_the_package_imports_neither_jax_nor_numpy():
 
 def test_a_config_is_a_presets_name_or_an_object_with_overrides(tiny, tmp_path, monkeypatch):
     train = Mock(return_value={"mean": {}})
-    monkeypatch.setattr(api.experiment, "train", train)
+    monkeypatch.setattr(api.study, "train", train)
     monkeypatch.setattr(cg.Run, "load", Mock())
     monkeypatch.setitem(presets.PRESETS, "bump_cnn_quick", tiny)
     overrides = {"training.seeds": [3], "training.learning_rate": 1, "model.name": "mlp"}

@@ -21,14 +21,13 @@ ALLOWED = {
     "metrics": LOWEST | {"statistics", "metrics"},
     "claims": LOWEST | {"statistics", "metrics"},
     "runs": SERVE_ALL | {"claims", "runs"},
-    "sweeps": SERVE_ALL | {"runs", "sweeps"},
-    "papers": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers"},
-    "studies": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers", "studies"},
+    "papers": SERVE_ALL | {"tasks", "models", "claims", "runs", "papers"},
+    "studies": SERVE_ALL | {"tasks", "models", "claims", "runs", "papers", "studies"},
     "catalog": {"papers", "studies"},
     "presets": LOWEST | {"papers", "studies"},
     "compilation_cache": set(),
     "api": SERVE_ALL
-    | {"runs", "sweeps", "cli", "compilation_cache"}
+    | {"runs", "cli", "compilation_cache"}
     | {"papers.verdicts", "catalog"},
     "cli": LOWEST | {"compilation_cache", "runs.directory", "presets"},
 }

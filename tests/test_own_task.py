@@ -10,7 +10,7 @@ import pytest
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, judge_run
+from compgen_jax.runs import directory, judge_run, study
 from compgen_jax.runs.run import Run
 from figures import plotting
 from figures import run as figure_of_run
@@ -39,14 +39,14 @@ def config_of(path: Path, name: str):
 def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path):
     path, source = own
     config = config_of(path, "quick")
-    whole = experiment.train(config, tmp_path / "whole", progress=False)
+    whole = study.train(config, tmp_path / "whole", progress=False)
 
     with interrupted_after_a_save():
-        experiment.train(config, tmp_path / "killed", progress=False)
+        study.train(config, tmp_path / "killed", progress=False)
     # from the directory alone: its config names the file
     remembered = directory.read_config(tmp_path / "killed")
     assert to_dict(remembered) == to_dict(config) and remembered.task.name.startswith(str(path))
-    assert experiment.train(remembered, tmp_path / "killed", progress=False) == whole
+    assert study.train(remembered, tmp_path / "killed", progress=False) == whole
 
     run = Run.load(tmp_path / "whole")
     cells = run.cells
@@ -84,7 +84,7 @@ def test_a_task_in_a_file_may_ask_claims_of_its_own(own_task, tmp_path):
     made = path.read_text().replace("held_out, example)", "held_out, example, baselines={})")
     path.write_text(made + OWN_CLAIMS)
     config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
-    experiment.train(config, tmp_path / "run", progress=False)
+    study.train(config, tmp_path / "run", progress=False)
     composition, own = judge_run.judge_directory(tmp_path / "run")
     assert (composition["claim"], composition["case"]) == ("composition", "turned")
     assert composition["verdict"] == "inconclusive"

@@ -9,10 +9,9 @@ from compgen_jax import claims
 from compgen_jax.config import Config, fingerprint
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
-from compgen_jax.runs import directory
+from compgen_jax.runs import directory, sweeps
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
-from compgen_jax.sweeps import sweep
 
 PLACES = "", "*", "trained/*", "sweeps/*"  # of runs in a directory
 
@@ -37,7 +36,7 @@ def load(configs: dict[str, Config], paths: dict[str, Path]) -> dict:
     """The runs and sweeps by name whose configs are among the finished ones."""
     there = {name: paths.get(fingerprint(config)) for name, config in configs.items()}
     return {
-        name: sweep.load(path) if configs[name].is_sweep else Run.load(path)
+        name: sweeps.load(path) if configs[name].is_sweep else Run.load(path)
         for name, path in there.items()
         if path is not None
     }

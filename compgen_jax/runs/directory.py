@@ -12,7 +12,7 @@
     DIR/interpolator.npz  the interpolator's scores at every cell, per seed
     DIR/wide_network.npz  the same of the wide network (see `baselines.FROM_CODES`)
     DIR/environment.json  versions, device and seconds
-    DIR/train.log         command, evaluations, outcome            appended to (`train_log`)
+    DIR/train.log         command, evaluations, outcome            appended to (`logs`)
     DIR/summary.json      final numbers per seed, their means      written last: the run is finished
 
 Every file appears atomically, and nothing is ever removed but older checkpoints.
@@ -37,7 +37,7 @@ import pandas as pd
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.runs import train_log
+from compgen_jax.runs import logs
 from compgen_jax.settings import FileMissing, demand
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import RunError
@@ -66,7 +66,7 @@ def claim(workdir: Path, config: Config):
             raise RunError(f"--workdir={workdir}: another process was at work in it; start again")
         _check_belongs(workdir, config)  # again: another process may have come first
         try:
-            with train_log.outcome(workdir):
+            with logs.outcome(workdir):
                 yield
         finally:
             if is_new and [path.name for path in workdir.iterdir()] == [".lock"]:
@@ -82,25 +82,24 @@ def begin(workdir: Path, config: Config):
 
 
 def _check_belongs(workdir: Path, config: Config):
-    """Raises RunError unless `workdir` is new, empty or the directory of `config`."""
+    """Raises RunError unless the directory is new, empty or of this config."""
     if workdir.exists() and not workdir.is_dir():
         raise RunError(f"--workdir={workdir}: is a file, not a directory")
     if (workdir / "config.json").exists():
-        theirs, ours = configs.identity(read_config(workdir)), configs.identity(config)
-        if theirs != ours:
+        theirs = read_config(workdir)
+        if configs.identity(theirs) != configs.identity(config):
+            changed = configs.differences(theirs, config) | {"name": (theirs.name, config.name)}
+            fields = [
+                f"config.{name} is {pair[0]!r} there, {pair[1]!r} here"
+                for name, pair in changed.items()
+                if pair[0] != pair[1] and configs.ABSENT not in pair
+            ]
             raise RunError(
-                f"--workdir={workdir}: belongs to another config ({_differences(theirs, ours)}); "
-                "choose another directory"
+                f"--workdir={workdir}: belongs to another config ({', '.join(fields[:3])}); choose "
+                "another directory"
             )
     elif workdir.exists() and any(path.name[0] != "." for path in workdir.iterdir()):
         raise RunError(f"--workdir={workdir}: is not empty and holds no config.json")
-
-
-def _differences(theirs: dict, ours: dict) -> str:
-    changed = [n for n in {**theirs, **ours} if theirs.get(n) != ours.get(n)]
-    show = lambda values, name: repr(values[name]) if name in values else "the default"
-    shown = [f"{n} is {show(theirs, n)} there, {show(ours, n)} here" for n in changed[:3]]
-    return ", ".join(shown) + (f", and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
 def is_finished(workdir: Path) -> bool:
@@ -111,28 +110,25 @@ def read_config(workdir) -> Config:
     """The config of a directory. Raises RunError where config.json is damaged."""
     path = Path(workdir) / "config.json"
     if not path.exists():
-        raise RunError(f"{workdir}: {_why_no_run(Path(workdir))}")
+        parent, name = path.parent, path.name
+        paths = [*parent.glob(f"*/{name}"), *parent.glob(f"*/*/{name}")]
+        reason = "holds no run (no config.json)"
+        if not parent.is_dir():
+            reason = "there is no such directory"
+        elif paths:
+            first = min(paths).parent
+            reason = f"holds {len(paths)} runs, each in a directory of its own, such as {first}"
+        raise RunError(f"{workdir}: {reason}")
     values = read_json(path)
     try:
         return configs.from_dict(values)
-    except FileMissing as error:
-        renamed = "" if path.with_name("trials.csv").exists() else (
-            ", or write its new name into this config.json"
-        )  # fmt: skip
-        raise RunError(f"{path} cannot be used: {error}; put it back{renamed}") from error
     except ConfigError as error:
-        raise RunError(f"{path} cannot be used: {error}") from error
-
-
-def _why_no_run(workdir: Path) -> str:
-    if not workdir.is_dir():
-        return "there is no such directory"
-    inside = (
-        path.parent for depth in ("*", "*/*") for path in workdir.glob(f"{depth}/config.json")
-    )
-    if runs := sorted(inside):
-        return f"holds {len(runs)} runs, each in a directory of its own, such as {runs[0]}"
-    return "holds no run (no config.json)"
+        remedy = ""
+        if isinstance(error, FileMissing):
+            remedy = "; put it back"
+            if not path.with_name("trials.csv").exists():
+                remedy += ", or write its new name into this config.json"
+        raise RunError(f"{path} cannot be used: {error}{remedy}") from error
 
 
 def read_summary(workdir: Path) -> dict:
@@ -145,28 +141,30 @@ def read_summary(workdir: Path) -> dict:
 
 
 def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Checkpoint | None:
-    """The checkpoint of a step; by default the newest, or None. Raises RunError for a damaged one,
-    or if that of the step is missing."""
+    """The checkpoint of a step, by default the newest, or None. Raises RunError for a missing or
+    damaged one."""
     path = workdir / "checkpoints"
-    if step is None:
-        return checkpoints.restore_latest(path, template)
+    if step is None and (step := checkpoints.latest_step(path)) is None:
+        return None
     return checkpoints.restore(path, step, template)
 
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):
-    """Saves the state of all seeds with all rows of metrics so far, then `metrics.csv`. Older
-    checkpoints of the steps `keep` stay. Raises RunError where the disk has no room."""
+    """Saves the state of all seeds, all rows of metrics so far, and `metrics.csv`. Raises RunError
+    where the disk has no room."""
     rows = clean(rows)
     checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows), keep)
     write_metrics(workdir, rows)
 
 
-def keep_parameters(workdir: Path, step: int, params):
-    """Keeps all seeds' variables at a step, for questions about the course of training. Raises
-    RunError where the disk has no room."""
-    path, steps = workdir / "parameters", kept_steps(workdir)
-    if step not in steps:  # a resumed run comes by again
-        checkpoints.save(path, checkpoints.Checkpoint(step, params, []), (*steps, step))
+def write_metrics(workdir: Path, rows: list):
+    text = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    write_text(workdir / "metrics.csv", text)
+
+
+def last_checkpoint(workdir: Path) -> Path | None:
+    step = checkpoints.latest_step(workdir / "checkpoints")
+    return None if step is None else workdir / "checkpoints" / str(step)
 
 
 def kept_steps(workdir: Path) -> list[int]:
@@ -175,23 +173,18 @@ def kept_steps(workdir: Path) -> list[int]:
 
 
 def kept_parameters(workdir: Path, step: int, template):
-    """All seeds' variables at a kept step, leading axis T; NumPy.
-
-    `template` has their shapes: `loop.template(config).params`. Raises RunError for missing or
-    damaged ones.
-    """
+    """All seeds' variables at a kept step, leaves (T, ...), as `loop.template(config).params`.
+    Raises RunError for missing or damaged ones."""
     remedy = "train again in another --workdir"
     return checkpoints.restore(workdir / "parameters", step, template, remedy).state
 
 
 def write_cells(workdir: Path, scores_at_late: list[dict]):
-    """Writes `cells.npz`: every score by name, (T, B), of every seed at every cell, from its values
-    at each of the late checkpoints.
+    """Writes `cells.npz`: every score by name, (T, B), of every seed at every cell, over the late
+    checkpoints.
 
-    A score that is 0 or 1 becomes the share of these checkpoints in which it is 1, others their
-    median. So a criterion can change without training again, and the file has at most 200 kB for
-    every preset: shares are float16, medians keep 8 significant bits, which compress well.
-    """
+    A score that is 0 or 1 becomes the share of checkpoints in which it is 1, in float16. Others
+    become their median, with 8 significant bits, which compress well."""
     cells = {}
     for name in sorted(scores_at_late[0]):
         values = np.stack([scores[name] for scores in scores_at_late])
@@ -202,23 +195,10 @@ def write_cells(workdir: Path, scores_at_late: list[dict]):
     write_npz(workdir / "cells.npz", cells)
 
 
-def read_cells(workdir: Path) -> dict[str, np.ndarray]:
-    """What `write_cells` wrote, (T, B) float32 by name, with the cells in the order of
-    `tasks.points`. Raises RunError where the file is missing or damaged."""
-    return {name: values.astype(np.float32) for name, values in _stored_cells(workdir).items()}
-
-
 def share_names(workdir: Path) -> set[str]:
-    """The scores in `cells.npz` that were right or wrong at every late checkpoint, so that their
-    means are shares. Errors as `read_cells`."""
-    return {name for name, values in _stored_cells(workdir).items() if values.dtype == np.float16}
-
-
-def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
-    path = Path(workdir) / "cells.npz"
-    if not path.exists():
-        raise RunError(f"{path} is missing: its run is not finished, or of an earlier version")
-    return read_arrays(path)
+    """The scores in `cells.npz` that are shares. Raises RunError where it is missing or damaged."""
+    cells = read_arrays(Path(workdir) / "cells.npz")
+    return {name for name, values in cells.items() if values.dtype == np.float16}
 
 
 @contextlib.contextmanager
@@ -238,25 +218,23 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def keep_scores(workdir: Path, name: str, scores: dict):
-    """Keeps scores at every cell to the bit, as training made them: judging need not again."""
+    """Keeps scores at every cell to the bit, as training made them."""
     write_npz(workdir / f"{name}.npz", scores | {"version": np.int32(SCORES_VERSION)})
 
 
 def kept_scores(workdir: Path, name: str, shape: tuple) -> dict[str, np.ndarray] | None:
-    """What `keep_scores` wrote; None if there are none of this version and shape, or if they are
-    damaged: they are then made anew."""
+    """What `keep_scores` wrote; None if it is missing, damaged, or of another version or shape."""
     try:
-        scores = read_npz(workdir / f"{name}.npz")
-    except ConfigError:
+        scores = read_arrays(workdir / f"{name}.npz")
+    except RunError:
         return None
     fits = scores.pop("version", None) == SCORES_VERSION
-    return scores if fits and all(each.shape == shape for each in scores.values()) else None
+    return scores if fits and all(array.shape == shape for array in scores.values()) else None
 
 
 @contextlib.contextmanager
 def kept_where_possible(workdir: Path):
-    """In a directory that may not be written, lets what is written inside be lost, with a warning:
-    the numbers that were asked for are given all the same."""
+    """Where the directory may not be written, loses what is written inside, with a warning."""
     try:
         yield
     except OSError as error:
@@ -264,16 +242,6 @@ def kept_where_possible(workdir: Path):
             raise
         warning = f"warning: {workdir}: {error.strerror}; numbers are given, but not kept"
         print(warning, file=sys.stderr)
-
-
-def write_metrics(workdir: Path, rows: list):
-    text = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
-    write_text(workdir / "metrics.csv", text)
-
-
-def last_checkpoint(workdir: Path) -> Path | None:
-    step = checkpoints.latest_step(workdir / "checkpoints")
-    return None if step is None else workdir / "checkpoints" / str(step)
 
 
 def clean(node):
@@ -300,8 +268,7 @@ def write_npz(path: Path, arrays: dict):
 
 
 def write_bytes(path: Path, content: bytes):
-    """Replaces `path` atomically: a reader sees the whole old file or the whole new one. Makes the
-    directories above it."""
+    """Replaces `path` atomically, and makes the directories above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -316,29 +283,17 @@ def write_bytes(path: Path, content: bytes):
 
 def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
     """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the path,
-    for a file that is missing, damaged or no .npz, or that holds Python objects."""
+    unless it is an .npz of numbers and text."""
     demand(path.is_file(), f"{flag}{path}: there is no such file")
     try:
-        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except DAMAGED as error:
-        why = "is no .npz or is damaged; save it with numpy.savez"
-        if "Object arrays" in str(error):
-            why = "holds an array of Python objects; save numbers or text"
-        raise ConfigError(f"{flag}{path}: {why}") from error
-    except TypeError as error:  # what an array of a .npy says to `with`
-        why = "is a single array; save it with numpy.savez"
+        arrays = read_arrays(path)
+    except (RunError, TypeError, AttributeError) as error:  # a .npy is no context of `with`
+        why = "is no .npz of numbers or text, or is damaged; save it with numpy.savez"
         raise ConfigError(f"{flag}{path}: {why}") from error
     for name, array in arrays.items():
         why = "is no array; save it with numpy.savez"
         demand(isinstance(array, np.ndarray), f"{flag}{path}: {name}: {why}")
     return arrays
-
-
-def read_text(path: Path) -> str | None:
-    """The text of a file, None where there is none. Raises RunError for a file that is no text."""
-    with _reading(path):
-        return path.read_text() if path.exists() else None
 
 
 def read_json(path: Path):
@@ -347,8 +302,8 @@ def read_json(path: Path):
 
 
 def read_cache(path: Path, version, parse: Callable):
-    """What `parse` makes of the JSON object in a file; None without a file, or for another version.
-    Raises RunError for a damaged one."""
+    """What `parse` makes of a JSON object; None without a file, or for another version. Raises
+    RunError for a damaged one."""
     saved = read_json(path) if path.exists() else None
     if not isinstance(saved, dict) or saved.get("version") != version:
         return None

@@ -18,9 +18,9 @@ import pandas as pd
 
 from compgen_jax.metrics import registry
 from compgen_jax.metrics.registry import METRICS
-from compgen_jax.runs import directory, out_of_memory, recording, results
+from compgen_jax.runs import directory, logs, recording, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.progress import Bar
+from compgen_jax.runs.logs import Bar
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -129,7 +129,7 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
         if progress and domain == "grid" and len(run.task.factors) > FEW_FACTORS and not families:
             print(FEWER, file=sys.stderr)
         try:
-            with out_of_memory.explained("give compgen-jax analyze a machine with more"):
+            with logs.memory_explained("give compgen-jax analyze a machine with more"):
                 new = take(run, missing, steps, progress=progress, with_maps=with_maps)
         except ValueError as error:
             raise RunError(f"{run.path}: {error}") from error

@@ -4,16 +4,17 @@ DIR/task.npz    the task's factors, held-out cells and a few examples, as they w
                 for a user's own model, its outputs for these before training
 """
 
+from operator import itemgetter
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax import settings
 from compgen_jax.config import Config
 from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
+from compgen_jax.settings import demand, is_own
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training.loop import shapes_of
@@ -23,11 +24,10 @@ ANSWERS = "answers"
 TOLERANCE = 1e-4  # relative to the largest number: other versions of jax round differently
 
 
-def remember(workdir: Path, made: dict):
-    """Writes `task.npz` with what `check` found of a user's own task or model, unless it is there
-    or there is nothing."""
-    if made and not (workdir / "task.npz").exists():
-        directory.write_npz(workdir / "task.npz", made)
+def remember(workdir: Path, arrays: dict):
+    """Writes `task.npz` with the arrays of `check`, unless it is there or there are none."""
+    if arrays and not (workdir / "task.npz").exists():
+        directory.write_npz(workdir / "task.npz", arrays)
 
 
 def check(workdir: Path, config: Config, task: Task) -> dict:
@@ -37,77 +37,66 @@ def check(workdir: Path, config: Config, task: Task) -> dict:
     directory, raises ConfigError for examples that are no function of their key, and for a layer
     that no input gives finite activations.
     """
-    if not (settings.is_own(config.task) or settings.is_own(config.model)):
+    if not (is_own(config.task) or is_own(config.model)):
         return {}
-    path = workdir / "task.npz"
-    if not path.exists():
-        return _made(config, task, is_new=True)
-    before, now = directory.read_arrays(path), _made(config, task)
-    for name in {**before, **now}:
-        if name not in before or name not in now or not _alike(before[name], now[name]):
+    path, (arrays, inputs) = workdir / "task.npz", _of_task(task)
+    is_new = not path.exists()
+    if is_new:
+        again = _of_task(config.task.make())[0]
+        for name, array in arrays.items():
+            hint = "draw all that is random from the key that example is given"
+            problem = f"{config.task.name}: its {name} differ each time; {hint}"
+            demand(_alike(array, again[name]), problem)
+    if is_own(config.model):
+        answers, finite = jax.device_get(_of_model(config, task, inputs))
+        arrays[ANSWERS] = answers
+        for layer, finite_B in finite.items() if is_new else ():
+            problem = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
+            demand(finite_B.any(), f"{config.model.name}: {problem}, and cannot be measured")
+    before = arrays if is_new else directory.read_arrays(path)
+    for name in before | arrays:
+        if not {name} <= before.keys() & arrays.keys() or not _alike(before[name], arrays[name]):
             group = "model" if name == ANSWERS else "task"
             raise RunError(
                 f"{workdir}: {getattr(config, group).name} no longer makes the {group} that was "
                 f"trained here (its {name} differ); restore the file, or choose another --workdir"
             )
-    return now
+    return arrays
 
 
-def _made(config: Config, task: Task, is_new: bool = False) -> dict:
-    made, inputs = _made_of_task(task)
-    again = _made_of_task(config.task.make())[0] if is_new else made
-    for name in made:
-        hint = "draw all that is random from the key that example is given"
-        same = _alike(made[name], again[name])
-        settings.demand(same, f"{config.task.name}: its {name} differ each time; {hint}")
-    if settings.is_own(config.model):
-        answers, finite = _answers(config, task, inputs)
-        made[ANSWERS] = np.asarray(answers)
-        for layer, finite_B in finite.items():
-            usable = not is_new or finite_B.any()
-            what = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
-            settings.demand(usable, f"{config.model.name}: {what}, and cannot be measured")
-    return made
-
-
-def _made_of_task(task: Task):
+def _of_task(task: Task):
     """Arrays that distinguish a task, and the inputs of a few examples; all are traced anew."""
     points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
-    key = jax.random.key(0)
-    examples = jax.jit(lambda key, points: tasks.examples_at(task, key, points))(
-        key, jnp.asarray(points[chosen])
-    )
-    made = {f"factors.{factor.name}": np.asarray(factor.values) for factor in task.factors}
-    made["held_out"] = np.asarray(task.held_out(points))
-    for kind in ("input", "target"):
-        for index, leaf in enumerate(jax.tree.leaves(getattr(examples, kind))):
-            made[f"{kind}s.{index}"] = np.asarray(leaf)
-    return made, examples.input
+    examples_at = jax.jit(lambda key, points: tasks.examples_at(task, key, points))
+    examples = examples_at(jax.random.key(0), jnp.asarray(points[chosen]))
+    arrays = {f"factors.{factor.name}": np.asarray(factor.values) for factor in task.factors}
+    arrays["held_out"] = np.asarray(task.held_out(points))
+    for kind, tree in (("inputs", examples.input), ("targets", examples.target)):
+        for index, leaf in enumerate(jax.tree.leaves(tree)):
+            arrays[f"{kind}.{index}"] = np.asarray(leaf)
+    return arrays, examples.input
 
 
-def _answers(config: Config, task: Task, inputs):
+def _of_model(config: Config, task: Task, inputs):
     """The untrained model's outputs for a batch of inputs, and for each layer whether it is finite
     there, (B,) bool."""
     module = config.model.make(shapes_of(task))
 
     @jax.jit
     def answers(key, inputs):
-        params = module.init(key, jax.tree.map(lambda leaf: leaf[0], inputs))
+        params = module.init(key, jax.tree.map(itemgetter(0), inputs))
 
-        def of_one(given):
-            output, layers = module.apply(params, given)
+        def of_example(example):
+            output, layers = module.apply(params, example)
             return task.prediction(output), {k: jnp.isfinite(v).all() for k, v in layers.items()}
 
-        return jax.vmap(of_one)(inputs)
+        return jax.vmap(of_example)(inputs)
 
     return answers(jax.random.key(0), inputs)
 
 
 def _alike(a, b) -> bool:
-    if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
-        return False
-    if a.dtype.kind != "f":
-        return bool((a == b).all())
     scale = np.nanmax(np.abs(a), initial=0.0)
-    return np.allclose(a, b, rtol=0, atol=TOLERANCE * scale, equal_nan=True)
+    near = a.shape == b.shape and np.isclose(a, b, rtol=0, atol=TOLERANCE * scale, equal_nan=True)
+    return bool(np.all(near))

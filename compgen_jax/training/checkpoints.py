@@ -1,7 +1,7 @@
 """Checkpoints: the state of all trials and the rows of metrics so far.
 
     DIR/STEP/state/       the arrays, through orbax
-    DIR/STEP/record.json  the rows; types, shapes and digests of the arrays
+    DIR/STEP/record.json  the rows; types and shapes of the arrays
     DIR/STEP/files.json   the SHA-256 of every other file: none is read before they all agree
 
 A checkpoint holds all of an unfinished run. It appears atomically: its directory has another name
@@ -36,10 +36,8 @@ class Checkpoint(NamedTuple):
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
     """Writes the checkpoint of one step; a half-written one is never taken for finished.
 
-    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises RunError, and
-    leaves the earlier checkpoints alone, where the disk has no room for the arrays.
-
-    For one process at a time: the unfinished directories of a killed process are removed.
+    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises RunError where the
+    disk has no room for the arrays. The unfinished directories of a killed process are removed.
     """
     for leftover in directory.glob(f"{PASSING}*"):
         shutil.rmtree(leftover)
@@ -56,30 +54,20 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
             "from what is saved"
         )
     path.mkdir()
-    with _checkpointer() as checkpointer:
+    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
         checkpointer.save((path / "state").absolute(), args=ocp.args.StandardSave(state))
-    _write(path / "record.json", {"rows": checkpoint.rows, "arrays": describe(state)})
+    _write(path / "record.json", {"rows": checkpoint.rows, "arrays": _shapes(state)})
     files = sorted(file for file in path.rglob("*") if file.is_file())
-    digests = {file.relative_to(path).as_posix(): _digest(file) for file in files}
-    _write(path / "files.json", digests)
+    _write(path / "files.json", {str(file.relative_to(path)): _digest(file) for file in files})
     path.rename(directory / str(checkpoint.step))
     for step in set(steps(directory)[:-KEPT]) - set(keep):
-        removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
-        shutil.rmtree(removed)
-
-
-def restore_latest(directory: Path, template) -> Checkpoint | None:
-    """The newest checkpoint, or None without one; see `restore`."""
-    step = latest_step(directory)
-    return None if step is None else restore(directory, step, template)
+        shutil.rmtree((directory / str(step)).rename(directory / f"{PASSING}{step}"))
 
 
 def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoint:
-    """The checkpoint of one step. `remedy` says what helps where it is damaged.
+    """The checkpoint of one step, whose state is like `template` (arrays or shapes).
 
-    `template` is a pytree of arrays or `jax.ShapeDtypeStruct`s like the saved state. Raises
-    RunError, naming the directory, if the checkpoint is missing, damaged or of another
-    shape.
+    Raises RunError, with a remedy, if it is missing, damaged or of another shape.
     """
     path = directory / str(step)
     if not path.exists():
@@ -88,25 +76,21 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
     # the files are checked before orbax reads them.
     if damage := _damage(path):
         *before, last = steps(directory)
+        again = f"remove it to {'resume from the one before' if before else 'begin again'}"
         if step < last:
             again = "remove it, all later ones and summary.json, and the same command trains again"
-        else:
-            again = f"remove it to {'resume from the one before' if before else 'begin again'}"
         remedy = remedy or f"{again}, or choose another --workdir"
         raise RunError(f"checkpoint {path} is damaged ({damage}); {remedy}")
     record = json.loads((path / "record.json").read_text())
-    if _shapes(record["arrays"]) != _shapes(describe(template)):
+    if {name: array[:2] for name, array in record["arrays"].items()} != _shapes(template):
         raise RunError(
             f"checkpoint {path} has arrays of other shapes than this config's; choose another "
             "--workdir"
         )
-    host = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), template)
-    with _checkpointer() as checkpointer:
-        state = checkpointer.restore(
-            (path / "state").absolute(), args=ocp.args.StandardRestore(host)
-        )
-    if describe(state) != record["arrays"]:
-        raise RunError(f"checkpoint {path}: orbax reads other numbers than were written")
+    empty = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), template)
+    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        args = ocp.args.StandardRestore(empty)
+        state = checkpointer.restore((path / "state").absolute(), args=args)
     return Checkpoint(step, state, record["rows"])
 
 
@@ -120,25 +104,10 @@ def steps(directory: Path) -> list[int]:
     return sorted(int(path.name) for path in directory.glob("*") if path.name.isdecimal())
 
 
-def describe(state) -> dict[str, list]:
-    """By the path of the leaf: data type, shape and, of an array that has values, their SHA-256."""
-
-    def of_leaf(leaf):
-        shape = [str(leaf.dtype), list(leaf.shape)]
-        if isinstance(leaf, jax.ShapeDtypeStruct):
-            return shape
-        return [*shape, hashlib.sha256(np.ascontiguousarray(leaf).tobytes()).hexdigest()]
-
+def _shapes(state) -> dict[str, list]:
+    """By the path of the leaf: data type and shape."""
     leaves = jax.tree_util.tree_leaves_with_path(state)
-    return {jax.tree_util.keystr(path): of_leaf(leaf) for path, leaf in leaves}
-
-
-def _shapes(arrays: dict[str, list]) -> dict[str, list]:
-    return {path: described[:2] for path, described in arrays.items()}
-
-
-def _checkpointer():
-    return ocp.Checkpointer(ocp.StandardCheckpointHandler())
+    return {jax.tree_util.keystr(path): [str(x.dtype), list(x.shape)] for path, x in leaves}
 
 
 def _write(path: Path, value):
@@ -167,8 +136,6 @@ def _damage(path: Path) -> str | None:
         try:
             if _digest(path / name) != digest:
                 return f"{name} is not what was written"
-        except FileNotFoundError:
-            return f"{name} is missing"
         except OSError as error:
-            return f"{name}: {error.strerror}"
+            return f"{name} is missing ({error.strerror})"
     return None

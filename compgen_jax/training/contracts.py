@@ -37,7 +37,7 @@ def check(config: Config) -> Task:
     return task
 
 
-def check_dataset(task: Task, dataset, seed: int):
+def check_dataset(task: Task, seed: int, dataset):
     """Raises ConfigError, naming the seed, for a data set that its task refuses."""
     try:
         task.check(jax.device_get(dataset))

@@ -67,7 +67,7 @@ class Trainer(NamedTuple):
 
 
 def hyper_of(config: Config) -> dict:
-    """The traced numbers of training and model by their dotted names."""
+    """The traced numbers of training and model by dotted name."""
     names = [
         name
         for name in configs.traced_fields(config)
@@ -92,29 +92,23 @@ def evaluation_interval(config: Config, task: Task) -> int:
 
 
 def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps of `LAST` evaluations, evenly over the last tenth of training and at its end.
-
-    A seed's reported numbers are medians over these, as losses fluctuate at a constant rate. A
-    training of very few steps has some of them twice.
-    """
+    """The steps of `LAST` evaluations, evenly over the last tenth of training and at its end:
+    reported numbers are medians over these. A training of very few steps has some of them twice."""
     total = total_steps(config, task)
     return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
 
 
 def evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps after which a run is evaluated and saved, in order; the last is its end."""
+    """The steps after which a run is evaluated and saved, ascending."""
     regular = range(interval := evaluation_interval(config, task), total_steps(config, task),
                     interval)  # fmt: skip
     return tuple(sorted({*regular, *last_evaluations(config, task)}))
 
 
 def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps after which a run keeps its parameters: `training.keep` of them, from 1/512 of
-    training to its end, each the same factor after the one before (2, by default).
-
-    A network may memorise within the first hundredth and compose long after. Steps in equal ratios
-    bracket either change by a factor of 2, whenever it comes; even steps begin too late.
-    """
+    """The steps after which a run keeps its parameters: `training.keep` of them in equal ratios,
+    from 1/512 of training to its end. They bracket any change within a factor, whenever it
+    comes."""
     total, count = total_steps(config, task), config.training.keep
     shares = (KEPT_SPAN ** (-k / max(count - 1, 1)) for k in range(count))
     return tuple(sorted({round(total * share) for share in shares} - {0}))
@@ -141,12 +135,8 @@ def stream(key, name: str):
 
 
 def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
-    """AdamW with PyTorch's constants, at a `share` of the rate.
-
-    Weight decay shrinks biases too, as in the authors' code, unless `decay` is 'matrices'. A
-    gradient longer than `clip` is scaled to it first. The schedule 'plateau' scales the step by the
-    mean losses of epochs, of `per_epoch` steps each.
-    """
+    """AdamW with PyTorch's constants, at a `share` of the rate, clipped and scheduled as `training`
+    says; epochs have `per_epoch` steps."""
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
     mask = None
     if training.decay == "matrices":
@@ -185,10 +175,8 @@ def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
 
 
 class Network:
-    """A task and its model as pure functions of one trial; a batch has a leading axis B.
-
-    `task_index` is for `padding.PaddedNetwork`, which has the same functions for several tasks.
-    """
+    """A task and its model as pure functions; a batch has a leading axis B. `task_index` is for
+    `padding.PaddedNetwork`, which has the same functions for several tasks."""
 
     def __init__(self, config: Config, lowering: str = "lax", task: Task | None = None):
         self.task, self.model = task or config.task.make(), config.model
@@ -196,7 +184,7 @@ class Network:
         self.module = self.model.make(self.shapes)
 
     def init(self, key, task_index=0):
-        """A model's initial variables."""
+        """The model's initial variables."""
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), self.shapes.input)
         return self.module.init(key, zeros)
 
@@ -214,12 +202,11 @@ class Network:
         return jax.lax.map(decode, inputs, batch_size=self.model.decode_batch)
 
     def losses(self, outputs, targets, task_index=0):
-        """(B,): the task's loss of every example."""
+        """(B,): the task's losses."""
         return jax.vmap(self.task.loss)(outputs, targets)
 
     def scores(self, outputs, targets, points, task_index=0, nearest=None) -> dict:
-        """The task's scores by name, (B,) each; `nearest` (B, F) is `Task.nearest` of the trial's
-        own support, by default of the task's."""
+        """The task's scores by name, (B,) each; see `Task.nearest`."""
 
         def of_example(output, target, *points):
             truth = tasks.truth(self.task, target)
@@ -257,8 +244,11 @@ def make_trainer(
         """The batch's mean loss with penalties, and the variables as the batch left them."""
         params = {**params, **trained}
         kernels = cast_kernels(params, training.precision)
-        is_real = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)
-        cast = lambda leaf: leaf.astype(training.precision) if is_real(leaf) else leaf
+
+        def cast(leaf):
+            is_real = jnp.issubdtype(leaf.dtype, jnp.floating)
+            return leaf.astype(training.precision) if is_real else leaf
+
         inputs = jax.tree.map(cast, batch.input)
         outputs, variables = net.train(
             kernels, batch._replace(input=inputs), counts_B, trial.task_index, key

@@ -6,10 +6,9 @@ convolutions meet the zeros of 'SAME' padding where they would meet them alone. 
 start at zero, get no gradient and stay there: a padded run is the unpadded one, to float rounding.
 """
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
+from jax.lax import switch
 
 from compgen_jax.config import Config
 from compgen_jax.models.model import split
@@ -18,97 +17,81 @@ from compgen_jax.training.loop import Network
 
 
 def group_grids(grids, max_waste: float) -> list[tuple]:
-    """The grids, largest first, cut into groups that waste less than `max_waste` of their work
-    where every grid has as many trials; each in ascending order. 0 leaves each by itself."""
+    """The grids, cut into groups that waste less than `max_waste` of their work where every grid
+    has as many trials; each in ascending order. 0 leaves each by itself."""
     groups = []
     for grid in sorted(set(grids), reverse=True):
-        if groups and waste((*groups[-1], grid)) < max_waste:
-            groups[-1] = (grid, *groups[-1])
+        together = [grid, *groups[-1]] if groups else [grid]
+        work = sum((side / max(together)) ** 2 for side in together) / len(together)  # of pixels
+        if groups and 1 - work < max_waste:
+            groups[-1] = tuple(together)
         else:
             groups.append((grid,))
     return groups
 
 
-def waste(grids) -> float:
-    """Share of the work that padding `grids` to their largest adds, the work of a model being
-    proportional to its pixels."""
-    return 1 - sum((grid / max(grids)) ** 2 for grid in grids) / len(grids)
+class Member(Network):
+    """One of several tasks: its examples and parameters are padded to the largest one's."""
+
+    def __init__(self, config: Config, lowering: str, task: Task, largest: Network):
+        super().__init__(config, lowering, task)
+        self.largest = largest
+
+    def init(self, key, task_index=0):
+        params = super().init(key)
+        if self.task is self.largest.task:
+            return params
+        like = jax.eval_shape(self.largest.init, key)
+        return self.model.pad_params(params, like, self.task.parts, self.largest.task.parts)
+
+    def examples(self, key, points, task_index=0) -> Example:
+        codes, targets = super().examples(key, points)
+        pairs = zip(split(codes, self.task.parts), self.largest.task.parts, strict=True)
+        parts = [jnp.pad(part, [(0, 0), (0, length - part.shape[1])]) for part, length in pairs]
+        pairs = zip(targets.shape[1:], self.largest.shapes.output.shape, strict=True)
+        beyond = [(0, length - short) for short, length in pairs]
+        return Example(jnp.concatenate(parts, axis=1), jnp.pad(targets, [(0, 0), *beyond]))
+
+    def losses(self, outputs, targets, task_index=0):
+        return super().losses(self._cropped(outputs), self._cropped(targets))
+
+    def scores(self, outputs, targets, points, task_index=0, nearest=None) -> dict:
+        pair = self._cropped(outputs), self._cropped(targets)
+        return super().scores(*pair, points, task_index, nearest)
+
+    def _cropped(self, batch):
+        return batch[:, *(slice(0, length) for length in self.shapes.output.shape)]
 
 
-class PaddedNetwork(Network):
+class PaddedNetwork:
     """The functions of `Network` for several tasks, padded to the last, the largest. `task_index`
-    (traced) says which of them the trial has; its params are padded to the largest one's."""
+    (traced) says which of them the trial has."""
 
     def __init__(self, config: Config, lowering: str, members: tuple[Task, ...]):
-        super().__init__(config, lowering, members[-1])
-        # the largest one's network, too, crops and pads: by nothing
-        self.networks = [Network(config, lowering, task) for task in members]
-        self.sides = [network.shapes.output.shape[0] for network in self.networks]
+        self.largest = Network(config, lowering, members[-1])
+        self.task = self.largest.task
+        self.members = [Member(config, lowering, task, self.largest) for task in members]
 
     def init(self, key, task_index):
-        def of_task(network, key):
-            params = network.init(key)
-            if network.task is self.task:
-                return params
-            like = jax.eval_shape(self.module.init, key, self.shapes.input)
-            return self.model.pad_params(params, like, network.task.parts, self.task.parts)
-
-        return self._switch(task_index, of_task, key)
+        return switch(task_index, [member.init for member in self.members], key)
 
     def examples(self, key, points, task_index) -> Example:
-        def of_task(network, key, points):
-            inputs, targets = network.examples(key, points)
-
-            def pad_code(code):
-                pairs = zip(split(code, network.task.parts), self.task.parts, strict=True)
-                parts = [jnp.pad(part, (0, length - len(part))) for part, length in pairs]
-                return jnp.concatenate(parts)
-
-            def pad_target(target):
-                pairs = zip(target.shape, self.shapes.output.shape, strict=True)
-                return jnp.pad(target, [(0, length - short) for short, length in pairs])
-
-            return Example(jax.vmap(pad_code)(inputs), jax.vmap(pad_target)(targets))
-
-        return self._switch(task_index, of_task, key, points)
+        return switch(task_index, [member.examples for member in self.members], key, points)
 
     def train(self, params, batch, counts_B, task_index, key):
         return self._apply(params, batch.input, task_index), params
 
     def decode(self, params, inputs, task_index):
         decode = lambda code: self._apply(params, code, task_index)
-        return jax.lax.map(decode, inputs, batch_size=self.model.decode_batch)
+        return jax.lax.map(decode, inputs, batch_size=self.largest.model.decode_batch)
 
     def losses(self, outputs, targets, task_index):
-        def of_task(network, *pair):
-            return network.losses(*_crop(network, pair))
-
-        return self._switch(task_index, of_task, outputs, targets)
+        return switch(task_index, [member.losses for member in self.members], outputs, targets)
 
     def scores(self, outputs, targets, points, task_index, nearest=None) -> dict:
-        def of_task(network, outputs, targets, points, *nearest):
-            return network.scores(*_crop(network, (outputs, targets)), points, 0, *nearest)
-
-        nearest = () if nearest is None else (nearest,)
-        return self._switch(task_index, of_task, outputs, targets, points, *nearest)
+        functions = [member.scores for member in self.members]
+        return switch(task_index, functions, outputs, targets, points, 0, nearest)
 
     def _apply(self, params, inputs, task_index):
-        return self.module.apply(params, inputs, jnp.array(self.sides)[task_index])[0]
-
-    def _switch(self, task_index, of_task, *arguments):
-        """of_task(network, *arguments) of the trial's own network: all give equal shapes."""
-        functions = [partial(of_task, network) for network in self.networks]
-        return jax.lax.switch(task_index, functions, *arguments)
-
-
-def _crop(network: Network, batches) -> list:
-    """The parts of batches of outputs (B, ...) that a network has without padding."""
-    inside = tuple(slice(0, length) for length in network.shapes.output.shape)
-    return [batch[:, *inside] for batch in batches]
-
-
-def network_of(members: tuple[Task, ...]):
-    """What `loop.make_trainer` makes its network with, for one task or several."""
-    if len(members) == 1:
-        return partial(Network, task=members[0])
-    return partial(PaddedNetwork, members=members)
+        sides = jnp.array([member.shapes.output.shape[0] for member in self.members])
+        return self.largest.module.apply(params, inputs, sides[task_index])[0]

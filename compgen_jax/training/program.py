@@ -1,11 +1,9 @@
-"""A program: many trials, compiled, advanced and scored together.
-
-Single runs, runs that train together and sweeps share it. They differ in what they record.
-"""
+"""Many trials as one program: compiled, advanced and scored together."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import numpy as np
@@ -38,7 +36,9 @@ class Program:
     """
 
     def __init__(self, config: Config, members: tuple[Task, ...], trials: int, measure: Callable):
-        network = padding.network_of(members)
+        network = partial(padding.PaddedNetwork, members=members)
+        if len(members) == 1:
+            network = partial(loop.Network, task=members[0])
         trainer = loop.make_trainer(config, trials=trials, network=network)
 
         def init(_, trial):
@@ -66,7 +66,7 @@ class Program:
         )
 
     def trials_that_fit(self, trial: Trial, device) -> int | None:
-        """How many trials `device` has memory for; None where it does not tell its memory."""
+        """How many trials `device` has memory for; None where it does not tell."""
         init, advance, score = self.functions
         pair = trial, jax.eval_shape(init, (), trial)
         counts = [trials_that_fit(function, np.int32(0), pair, device)
@@ -90,8 +90,6 @@ class Program:
 
     def memory(self, trials: Trial, state) -> int:
         """Bytes that a training step needs on each device, by the compiler's estimate."""
-        with ThreadPoolExecutor(1) as compilers:
-            self._advance.compile(compilers, np.int32(0), (trials, state))
         return self._advance.memory(np.int32(0), (trials, state))
 
     def init(self, trials: Trial):
@@ -100,9 +98,7 @@ class Program:
 
     def advance(self, trials: Trial, state, n_steps: int, count: int, after_chunk: Callable):
         """(state, losses (T, n_steps) float64) of the first `count` trials after `n_steps` steps.
-
-        `after_chunk(losses)` is called with the losses of every chunk.
-        """
+        `after_chunk(losses)` is called with the losses of every chunk."""
         losses = []
         for step in range(0, n_steps, self.chunk_steps):
             taken = min(self.chunk_steps, n_steps - step)
@@ -123,8 +119,8 @@ def side_by_side(config: Config, count: int) -> int:
 
 
 def check_room(states, count: int):
-    """Raises RunError where the states (shapes) of `count` trials cannot fit, which is known before
-    anything is compiled: a step holds all of them before and after it, and one on each device."""
+    """Raises RunError where the states (shapes) of `count` trials cannot fit: a step holds all of
+    them before and after it, and one on each device."""
     devices = jax.local_devices()
     room = (devices[0].memory_stats() or {}).get("bytes_limit", 0) * len(devices)
     room = room or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # a CPU's devices share

@@ -28,15 +28,13 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
 
 
 def split(trials, devices=None):
-    """Trials (T, ...) as the devices' shares (D, T/D, ...); on a single device as they are.
-
-    The last trial is repeated until the devices divide the trials; devices that would not make
-    the largest share smaller stay idle.
-    """
-    devices, count = devices or jax.local_devices(), len(jax.tree.leaves(trials)[0])
-    if len(devices) == 1:
+    """Trials (T, ...) as the devices' shares (D, T/D, ...); on a single device as they are. The
+    last trial is repeated to fill them; devices that would not make the shares smaller stay
+    idle."""
+    count, available = len(jax.tree.leaves(trials)[0]), len(devices or jax.local_devices())
+    if available == 1:
         return trials
-    return _split(trials, count, -(-count // -(-count // len(devices))))
+    return _split(trials, count, -(-count // -(-count // available)))
 
 
 @partial(jax.jit, static_argnums=(1, 2))
@@ -81,11 +79,9 @@ class MappedTrials:
         return program(shared, trials)
 
     def compile(self, compilers: ThreadPoolExecutor, shared, trials, once: bool = False):
-        """Traces the program for arrays or `jax.ShapeDtypeStruct`s of these shapes, and compiles it
-        in another thread; a call with these shapes waits for that.
-
-        A program that runs `once` is compiled with less effort, in half of the time on a CPU.
-        """
+        """Traces the program for these shapes and compiles it in another thread, for which a call
+        with them waits. One that runs `once` is compiled with less effort, in half of the time on a
+        CPU."""
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
         lowered = self._over_devices(trials).lower(*shapes)
         options = LITTLE_EFFORT if once and self.devices[0].platform == "cpu" else None
@@ -94,7 +90,10 @@ class MappedTrials:
         return compiled
 
     def memory(self, shared, trials) -> int:
-        """Bytes that the compiled program needs on each device, by the compiler's estimate."""
+        """Bytes on each device, by the compiler's estimate; compiles the program if nobody has."""
+        if _shapes((shared, trials)) not in self.compiled:
+            with ThreadPoolExecutor(1) as compilers:
+                self.compile(compilers, shared, trials)
         return needed_memory(self.compiled[_shapes((shared, trials))].result())
 
     def _over_devices(self, trials):
@@ -113,11 +112,8 @@ def _shapes(tree) -> tuple:
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
-    """How many trials of fn(shared, trial) fit side by side into the free memory of `device`, by
-    the compiler's estimate for one trial; None where the device does not tell its memory.
-
-    `trial` has shapes only, or values. An eighth is left free, as programs share the memory.
-    """
+    """How many trials fit side by side into the free memory of `device`, by the compiler's estimate
+    for one; None where the device does not tell. An eighth is left free for other programs."""
     limit = (device.memory_stats() or {}).get("bytes_limit")
     if not limit:
         return None
@@ -134,9 +130,7 @@ def needed_memory(compiled) -> int:
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:
-    """How many of `count` trials are vmapped: `trials_per_device`, unless that is 0.
-
-    Then all on an accelerator, which one small model leaves idle, and one at a time on a CPU, whose
-    caches hold one trial's working set better (`launch.benchmark --suite=train` measures both).
-    """
+    """How many of `count` trials are vmapped. By default all on an accelerator, which one small
+    model leaves idle, and one at a time on a CPU, whose caches hold one trial's working set
+    better."""
     return min(count, trials_per_device or (1 if platform == "cpu" else count))

@@ -1,7 +1,7 @@
 """Figures of sweeps: how many images are enough, by the grid's side N (Figure 4c), and the error by
 N and by the side of the held-out square.
 
-Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.table.rows`). S is the
+Drawn from a finished sweep: its config, and its table (`sweep_table.rows`). S is the
 number of seeds, K of grids.
 """
 

@@ -13,13 +13,13 @@ from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, REGION
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale import scale_presets as scale_runs
-from compgen_jax.runs import experiment
+from compgen_jax.runs import study
 from compgen_jax.runs.run import Run
+from compgen_jax.runs.sweeps import FinishedSweep
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.studies.real_factors import known as sprites_known
 from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
 from compgen_jax.studies.why_not import why_not_presets
-from compgen_jax.sweeps.sweep import FinishedSweep
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -43,7 +43,7 @@ def summary_of(numbers: dict) -> dict:
 
 def train(config, path) -> Run:
     """The finished run."""
-    experiment.train(config, path, progress=False)
+    study.train(config, path, progress=False)
     return Run.load(path)
 
 

@@ -11,7 +11,7 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import FRESH_SEEDS, Group, fresh, times, to
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, study
 from compgen_jax.runs.run import Run
 from figures import make, plotting
 from figures.figure import Figure
@@ -102,13 +102,13 @@ def trained_in(workdir):
 def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     figures, monkeypatch, capsys
 ):
-    trained, train_together = [], experiment.train_together
+    trained, train_together = [], study.train_all
 
     def train(jobs):
         trained.append([config.name for config, _ in jobs])
         return train_together(jobs)
 
-    monkeypatch.setattr(experiment, "train_together", train)
+    monkeypatch.setattr(study, "train_all", train)
     workdir = figures("--only=both")
     assert trained == [["first_quick", "again_quick"]]
     assert pictures(workdir) == {"both.png", "both.pdf", "both.csv"}

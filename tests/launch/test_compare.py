@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from compgen_jax.config import changed, to_dict
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, study
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEAST_CELLS, seeds_to_settle
 from compgen_jax.tasks import task as tasks
@@ -27,7 +27,7 @@ def other_run(tiny, tmp_path_factory):
     """The tiny run at another learning rate, of seeds 7 and 1."""
     workdir = tmp_path_factory.mktemp("other") / "run"
     config = changed(tiny, {"training.learning_rate": 0.01, "training.seeds": (7, 1, 0)})
-    experiment.train(config, workdir, progress=False)
+    study.train(config, workdir, progress=False)
     return workdir
 
 

@@ -9,7 +9,6 @@ from compgen_jax import cli, config
 from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import cost
-from compgen_jax.sweeps import cost as sweep_cost
 from compgen_jax.training import contracts
 from launch import compgen, train
 from tests.command import call
@@ -62,15 +61,15 @@ def test_the_flops_of_a_step_are_those_of_its_matrix_products(small):
 def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cost, "SECONDS", 0.01)
-    monkeypatch.setattr(cost, "MOST_SEEDS", 1)
+    monkeypatch.setattr(cost, "MOST_TIMED", 1)
     call(train, *FLAGS, "--dry_run")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "bump_cnn_quick: seeds 2, steps of each 6, evaluations 1"
+    assert lines[0] == "bump_cnn_quick: 2 trials, 12 steps in all, programs: 1"
     # 16 * 4 + 4 weights and biases, then 4 * 64 + 64
-    assert lines[1] == "parameters of one network: 388"
-    step, total = (float(word) for word in lines[2].split() if word[0].isdigit())
+    assert lines[1] == "bump_cnn_quick: parameters of one network: 388 to 388"
+    total, step = (float(word) for word in lines[2].split() if word[0].isdigit())
     assert total == pytest.approx(2 * 6 * step, rel=0.02)  # each is rounded to three digits
-    assert lines[3].endswith(" on each device, from 1 of 2 seeds, by the compiler's estimate")
+    assert " on each device for 1 of its trials" in lines[3]
     assert not list(tmp_path.iterdir())
 
 
@@ -78,8 +77,8 @@ def test_a_dry_run_of_a_sweep_adds_up_its_programs(small, monkeypatch):
     monkeypatch.setattr(cost, "SECONDS", 0.01)
     axes = (("model.width", (4, 8)), ("training.epochs", (1, 3)))
     swept = changed(small, {"name": "swept", "sweep.axes": axes})
-    lines = sweep_cost.describe(swept)
-    assert lines[0] == "swept: 8 trials, 16 steps in all, 4 programs"
+    lines = cost.describe(swept)
+    assert lines[0] == "swept: 8 trials, 16 steps in all, programs: 4"
     ones = [changed(small, {"model.width": width}) for width in (4, 8)]
     flops = sum(cost.flops_of_step(one, contracts.check(one)) for one in ones)
-    assert float(lines[2].split()[1]) == pytest.approx(8 * flops, rel=0.01)
+    assert float(lines[2].split()[2]) == pytest.approx(8 * flops, rel=0.01)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import experiment
+from compgen_jax.runs import study
 from compgen_jax.studies.benchmark import benchmark_presets as runs
 from compgen_jax.tasks import task as tasks
 
@@ -47,7 +47,7 @@ def test_hold_outs_of_a_task_leave_out_as_many_combinations_and_share_a_program(
         task, entry = config.task.make(), runs.entry_of(config)
         held_out = np.asarray(task.held_out(tasks.points(task)))
         counts.setdefault(entry.task, set()).add(int(held_out.sum()))
-        schedule = experiment.schedule(config, task)
+        schedule = study.schedule(config, task)
         schedules.setdefault((entry.model, entry.task), set()).add(schedule)
     assert {task: len(each) for task, each in counts.items()} == dict.fromkeys(counts, 1)
     assert all(len(each) == 1 for each in schedules.values())

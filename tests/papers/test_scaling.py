@@ -10,7 +10,7 @@ from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
 from compgen_jax.papers.forced_rendering import scaling_claims as claims
 from compgen_jax.papers.forced_rendering.bump_presets import runs
 from compgen_jax.papers.forced_rendering.scaling_claims import COPIES, GRID, IMAGES, REGION, Reading
-from compgen_jax.sweeps.sweep import FinishedSweep
+from compgen_jax.runs.sweeps import FinishedSweep
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
 

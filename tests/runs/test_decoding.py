@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.runs import experiment, measure, recording
+from compgen_jax.runs import measure, recording, study
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
@@ -28,7 +28,7 @@ TINY = Config(
 def run(tmp_path_factory):
     """A finished run, shared by the tests that only read it."""
     workdir = tmp_path_factory.mktemp("decoding") / "run"
-    experiment.train(TINY, workdir, progress=False)
+    study.train(TINY, workdir, progress=False)
     return workdir
 
 

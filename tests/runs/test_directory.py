@@ -15,7 +15,7 @@ import pytest
 
 from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -57,22 +57,22 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(run, copy):
     assert 0 < max(jax.tree.leaves(moved)) < 2e-3  # one step of AdamW
     with pytest.raises(RunError, match="parameters/5 is missing"):
         directory.kept_parameters(workdir, 5, template)
-    cells, held_out = directory.read_cells(workdir), tasks.regions(run.task)["ood"]
+    cells, held_out = directory.read_arrays(workdir / "cells.npz"), tasks.regions(run.task)["ood"]
     of_seed = cells["mse"][1, held_out].mean()
     assert of_seed == pytest.approx(run.summary["seeds"]["7"]["ood.mse"], rel=2e-3)
     (copy / "cells.npz").write_bytes((workdir / "cells.npz").read_bytes()[:-20])
     with pytest.raises(RunError, match="cells.npz is damaged"):
-        directory.read_cells(copy)
+        directory.read_arrays(copy / "cells.npz")
 
 
 def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
     tiny, tiny_run, copy
 ):
     before = contents(copy)
-    assert experiment.train(tiny, copy, progress=False) == tiny_run[1]
+    assert study.train(tiny, copy, progress=False) == tiny_run[1]
     assert contents(copy) == before
-    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
-        experiment.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
+    with pytest.raises(RunError, match=r"learning_rate is 0.001 there, 0.5 here"):
+        study.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
     assert contents(copy) == before
 
 
@@ -82,11 +82,11 @@ def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_ru
     for _ in range(2):
         with interrupted_after_a_save():
             # other chunks: how a run is carried out may change between its parts
-            experiment.train(changed(config, {"execution.chunk_steps": 3}), resumed, False)
+            study.train(changed(config, {"execution.chunk_steps": 3}), resumed, False)
     assert not directory.is_finished(resumed)
     with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
         Run.load(resumed)
-    experiment.train(config, resumed, progress=False)
+    study.train(config, resumed, progress=False)
     for name in ("metrics.csv", "summary.json", "cells.npz"):
         assert (resumed / name).read_bytes() == (workdir / name).read_bytes()
     template = loop.template(config).params
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_named_and_kept(tiny, copy):
         (copy / name).write_text("{")
         before = contents(copy)
         with pytest.raises(RunError, match=f"{name} is damaged"):
-            experiment.train(tiny, copy, progress=False)
+            study.train(tiny, copy, progress=False)
         assert contents(copy) == before
         (copy / name).unlink()
 
@@ -118,7 +118,7 @@ def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(tiny, tiny_run, copy
     for step in steps[steps.index(damaged) :]:
         shutil.rmtree(copy / "checkpoints" / str(step))
     (copy / "summary.json").unlink()
-    assert experiment.train(config, copy, progress=False) == summary
+    assert study.train(config, copy, progress=False) == summary
     assert checkpoints.steps(copy / "checkpoints") == steps
     assert contents(copy / "parameters") == before
     chex.assert_trees_all_equal(Run.load(copy).params, Run.load(workdir).params)
@@ -161,12 +161,12 @@ with directory.claim(Path({str(tmp_path)!r}), config.from_dict({configs.to_dict(
 def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_path, monkeypatch):
     workdir = tmp_path / "run"
     with interrupted_after_a_save():
-        experiment.train(tiny, workdir, progress=False)
+        study.train(tiny, workdir, progress=False)
     before = contents(workdir)
     hyper = loop.hyper_of(tiny) | {"training.learning_rate": jnp.float32(1e30)}
     with monkeypatch.context() as patch, pytest.raises(RunError) as error:
         patch.setattr(loop, "hyper_of", lambda config: hyper)
-        experiment.train(tiny, workdir, progress=False)
+        study.train(tiny, workdir, progress=False)
     # step 4 still has finite weights; its update makes the loss of step 5 overflow
     assert "the loss of seed 0 is " in str(error.value) and " at step 5; " in str(error.value)
     assert f"the last good checkpoint is {workdir / 'checkpoints' / '4'}" in str(error.value)
@@ -176,27 +176,27 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_
 def test_impossible_tasks_stop_before_anything_is_written(tiny, tmp_path):
     config = changed(tiny, {"task.support.samples": 3})
     with pytest.raises(ConfigError, match="the draw of seed 0: no training point has x in"):
-        experiment.train(config, tmp_path / "run", progress=False)
+        study.train(config, tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
 
 def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):
     """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
-    whole = experiment.train(config, tmp_path / "whole", progress=False)
+    whole = study.train(config, tmp_path / "whole", progress=False)
     late = pd.read_csv(tmp_path / "whole" / "metrics.csv").query("step > 90")
     assert len(late) == 5 * len(config.training.seeds)
     for seed, numbers in whole["seeds"].items():
         values = sorted(late["ood.mse"][late.seed == int(seed)])
         assert numbers["ood.mse"] == values[2] and values[0] < values[4]
     with interrupted_after_a_save(lambda workdir, step: step == 96):
-        experiment.train(config, tmp_path / "killed", progress=False)
-    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
+        study.train(config, tmp_path / "killed", progress=False)
+    assert study.train(config, tmp_path / "killed", progress=False) == whole
     paths, every = [tmp_path / name for name in ("whole", "killed")], []
     for path in paths:
         assert checkpoints.steps(path / "checkpoints") == [92, 94, 96, 98, 100]
     # also the scores of checkpoints that the resumed process did not train
-    cells = [directory.read_cells(path) for path in paths]
+    cells = [directory.read_arrays(path / "cells.npz") for path in paths]
     chex.assert_trees_all_equal(*cells)
     points, template = tasks.points(config.task.make()), loop.template(config)
     keys = jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
@@ -237,7 +237,7 @@ def test_a_derived_number_of_a_summary_is_the_median_of_its_own_column(own_task,
     path.write_text(path.read_text().replace("out, example)", f"out, example, {derived}"))
     config = changed(tiny, {"task.name": name, "model.name": "mlp", "model.depth": 1,
                             "training.learning_rate": 3.0, "training.steps": 20})  # fmt: skip
-    summary = experiment.train(config, tmp_path / "run", progress=False)
+    summary = study.train(config, tmp_path / "run", progress=False)
     rows = pd.read_csv(tmp_path / "run" / "metrics.csv")
     for seed, numbers in summary["seeds"].items():
         late = rows[(rows["seed"] == int(seed)) & rows["step"].isin([19, 20])]

@@ -14,7 +14,7 @@ import pytest
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.metrics import probes, registry
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import experiment, measure, recording
+from compgen_jax.runs import measure, recording, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.encodings import encode
@@ -41,7 +41,7 @@ def trained(tiny, tiny_run, tmp_path_factory):
     def train(config):
         if config not in workdirs:
             workdirs[config] = tmp_path_factory.mktemp("measure") / "run"
-            experiment.train(config, workdirs[config], progress=False)
+            study.train(config, workdirs[config], progress=False)
         return workdirs[config]
 
     return train

@@ -3,7 +3,7 @@
 import pytest
 
 from compgen_jax.config import changed
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, study
 from tests.interrupts import interrupted_after_a_save
 
 CHANGES = {
@@ -25,7 +25,7 @@ def jobs_in(folder, tiny):
 def alone(tiny, tmp_path_factory):
     jobs = jobs_in(tmp_path_factory.mktemp("alone"), tiny)
     for config, workdir in jobs:
-        experiment.train(config, workdir, progress=False)
+        study.train(config, workdir, progress=False)
     return contents(jobs)
 
 
@@ -36,34 +36,35 @@ def contents(jobs):
 
 def count_programs(monkeypatch):
     """How many trials each program had that was compiled."""
-    built, compile_ = [], experiment._compile
+    built, compile_ = [], study.compiled
 
     def counting(jobs):
         built.append(sum(len(job.config.training.seeds) for job in jobs))
         return compile_(jobs)
 
-    monkeypatch.setattr(experiment, "_compile", counting)
+    monkeypatch.setattr(study, "compiled", counting)
     return built
 
 
 def test_together_is_one_program_and_ends_as_alone(tiny, alone, tmp_path, monkeypatch):
     built, jobs = count_programs(monkeypatch), jobs_in(tmp_path, tiny)
-    summaries = experiment.train_together(jobs, progress=False)
-    assert built == [5]  # 2 + 2 + 1 seeds
+    narrow = changed(jobs[2][0], {"model.width": 4, "name": "narrow"}), tmp_path / "narrow"
+    *summaries, _ = study.train_all([*jobs, narrow], progress=False)
+    assert built == [5, 1]  # 2 + 2 + 1 seeds; another width is another program
     assert contents(jobs) == alone
     assert [list(summary["seeds"]) for summary in summaries] == [["0", "7"], ["0", "7"], ["7"]]
-    assert experiment.train_together(jobs, progress=False) == summaries and built == [5]
+    assert study.train_all(jobs, progress=False) == summaries and built == [5, 1]
     assert [row.split(b",")[0] for row in alone[2][0].split()[1:]] == [b"5", b"10", b"12"]
 
 
 def test_a_kill_between_the_saves_of_one_evaluation(tiny, alone, tmp_path, monkeypatch):
     jobs = jobs_in(tmp_path, tiny)
     with interrupted_after_a_save(lambda workdir, step: (workdir.name, step) == ("base", 10)):
-        experiment.train_together(jobs, progress=False)
+        study.train_all(jobs, progress=False)
     saved = [directory.last_checkpoint(workdir).name for _, workdir in jobs]
     assert saved == ["10", "5", "5"]
     built = count_programs(monkeypatch)
-    experiment.train(*jobs[2], progress=False)  # one of them alone
-    experiment.train_together(jobs, progress=False)
+    study.train(*jobs[2], progress=False)  # one of them alone
+    study.train_all(jobs, progress=False)
     assert built == [1, 2, 2]  # alone; then the one that was further, and the other
     assert contents(jobs) == alone

@@ -4,8 +4,7 @@ import jax
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
-from compgen_jax.runs import experiment, user_code
-from compgen_jax.sweeps import sweep
+from compgen_jax.runs import study, sweeps, user_code
 from compgen_jax.training import contracts
 from tests.command import refused
 from tests.conftest import OWN_TASK
@@ -105,7 +104,7 @@ def test_nothing_is_compiled_or_written_before_the_check(write, tmp_path, monkey
     monkeypatch.setattr(jax.stages.Lowered, "compile", compiled.append)
     swept = changed(config, {"sweep.axes": (("model.width", (4, 8)),)})
     with pytest.raises(ConfigError, match="its output is"):
-        experiment.train(config, tmp_path / "run", progress=False)
-    with pytest.raises(ConfigError, match="config.sweep: model.width=4: .* its output is"):
-        sweep.run(swept, tmp_path / "sweep", progress=False)
+        study.train(config, tmp_path / "run", progress=False)
+    with pytest.raises(ConfigError, match="config.sweep: model.width=4, seed=0: .* its output is"):
+        sweeps.run(swept, tmp_path / "sweep", progress=False)
     assert not compiled and not {"run", "sweep"} & {path.name for path in tmp_path.iterdir()}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, changed
-from compgen_jax.runs import experiment
+from compgen_jax.runs import study
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts, loop
 from tests.command import refused
@@ -94,11 +94,11 @@ def program(config):
 
 def test_trials_that_differ_in_traced_fields_share_their_program_and_in_others_do_not(tiny):
     base = changed(tiny, {"training.steps": 20})
-    schedule = experiment.schedule(base, base.task.make())
+    schedule = study.schedule(base, base.task.make())
     for values in TRACED + NOT_PROGRAM:
         other = changed(base, values)
         assert other != base and program(other) == program(base), values
-        assert experiment.schedule(other, other.task.make()) == schedule, values
+        assert study.schedule(other, other.task.make()) == schedule, values
     for field in FIXED.items():
         assert program(changed(base, dict([field]))) != program(base), field
 

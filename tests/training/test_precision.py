@@ -1,5 +1,7 @@
 """Training steps in bfloat16: near float32's, from float32 weights; the default has none of it."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,4 +56,4 @@ def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
     assert identity(tiny)["config.training.precision"] == "bfloat16"
     config = changed(tiny, {"task.grid": 12, "task.support.region": "none"})
     members = tuple(changed(config, {"task.grid": grid}).task.make() for grid in (8, 12))
-    assert "bf16" in program_of(config, padding.network_of(members))
+    assert "bf16" in program_of(config, partial(padding.PaddedNetwork, members=members))

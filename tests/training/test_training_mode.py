@@ -15,7 +15,7 @@ from flax import linen as nn
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.runs import experiment
+from compgen_jax.runs import study
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -115,10 +115,10 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     noisy = config(model=Normed(dropout=0.2), schedule="plateau", clip=0.1)
     chex.assert_trees_all_equal(trained(noisy), trained(noisy, 5, 5))
     settings = config(steps=12, model=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
-    whole = experiment.train(settings, tmp_path / "whole", progress=False)
+    whole = study.train(settings, tmp_path / "whole", progress=False)
     with interrupted_after_a_save():
-        experiment.train(settings, tmp_path / "run", progress=False)
-    assert experiment.train(settings, tmp_path / "run", progress=False) == whole
+        study.train(settings, tmp_path / "run", progress=False)
+    assert study.train(settings, tmp_path / "run", progress=False) == whole
     run = Run.load(tmp_path / "run")
     chex.assert_trees_all_equal(run.params, Run.load(tmp_path / "whole").params)
     module = settings.model.make(loop.shapes_of(run.task))
@@ -176,5 +176,5 @@ def test_the_rate_halves_when_six_epochs_were_no_better():
 def test_runs_with_epochs_of_other_lengths_share_no_program_along_a_plateau(schedule, count):
     settings = config(schedule=schedule)
     of_lengths = [Bump(grid=8, support=SupportConfig(samples=samples)) for samples in (100, 200)]
-    programs = {experiment.schedule(replace(settings, task=t), t.make()) for t in of_lengths}
+    programs = {study.schedule(replace(settings, task=t), t.make()) for t in of_lengths}
     assert len(programs) == count

@@ -13,7 +13,7 @@ from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.variations import SCALES, Group, Preset, at_scale, fresh, times, to
-from compgen_jax.sweeps import plan
+from compgen_jax.runs import sweep_table
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
 
@@ -364,9 +364,9 @@ def _single(sweep: str, scale: str) -> list[Config]:
     if scale not in PRESETS[sweep].scales:
         return []
     config = PRESETS[sweep].config(scale, sweep)
-    cases = {case.axes: case for case in plan.first_trials(config)}
+    cases = {case.axes: case for case in sweep_table.first_trials(config)}
     seeds = {"training.seeds": config.training.seeds}
-    return [changed(plan.config_of(config, case), seeds) for case in cases.values()]
+    return [changed(sweep_table.config_of(config, case), seeds) for case in cases.values()]
 
 
 def _named(configs, scale: str) -> dict[str, Config]:

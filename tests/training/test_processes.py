@@ -1,4 +1,4 @@
-"""Several processes: real ones over loopback, and the clusters that would start them."""
+"""Several processes: real ones over loopback, and what a cluster would be asked."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from compgen_jax.config import ConfigError
-from compgen_jax.sweeps import processes
+from compgen_jax.training import processes
 from tests.command import refused
 
 SECONDS = 60  # more than a slow machine needs for one process of the scripts below
@@ -19,7 +19,7 @@ SECONDS = 60  # more than a slow machine needs for one process of the scripts be
 PREAMBLE = """
 import sys, time
 import jax, numpy as np
-from compgen_jax.sweeps import processes
+from compgen_jax.training import processes
 port, me = sys.argv[1], int(sys.argv[2])
 jax.config.update("jax_num_cpu_devices", 2)
 
@@ -32,7 +32,7 @@ def meet():
 
 WORK = """
 meet()
-assert (processes.count(), processes.index(), processes.is_first()) == (2, me, me == 0)
+assert (jax.process_count(), jax.process_index()) == (2, me)
 assert len(jax.local_devices()) == 2 and jax.device_count() == 4
 # not a number in all its kinds, infinities, minus zero, the smallest number, and the process's own
 bits = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x7F800000, 0xFF800000, 1 << 31, 1, me],
@@ -99,73 +99,35 @@ def test_processes_that_cannot_start_together_say_so_in_one_line_each(script, wh
         assert status == 1 and message in stderr and len(stderr.splitlines()) == 1, ends
 
 
-VARIABLES = ("SLURM_", "OMPI_", "TPU_", "MEGASCALE_", "KUBERNETES_", "JOB_", "GCE_", "JAX_LOCAL")
-
-
 @pytest.fixture
 def initialized(monkeypatch):
-    """The calls of `jax.distributed.initialize`, on a laptop without a network."""
+    """The calls of `jax.distributed.initialize`."""
     calls = []
-    used = lambda *_, **options: pytest.fail("the network was used")
-    for name in list(os.environ):
-        if name.startswith(VARIABLES) or name in ("CUDA_VISIBLE_DEVICES",):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("TPU_SKIP_MDS_QUERY", "1")  # as jax does where there is no TPU
     monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
     monkeypatch.setattr(jax.distributed, "initialize", lambda **options: calls.append(options))
-    monkeypatch.setattr(socket, "create_connection", used)
     return calls
 
-
-BATCH = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
-STEP = BATCH | {"SLURM_STEP_NODELIST": "n[1-2]", "SLURM_STEP_NUM_NODES": "2"}
-TASKS = STEP | {"SLURM_STEP_NUM_TASKS": "8"}
-NODES = STEP | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}
-OMPI = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
-POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "pod"}
-JOB = POD | {"JOB_COMPLETION_INDEX": "3"}
 
 LIMITS = {
     "initialization_timeout": processes.START_SECONDS + 60,
     "heartbeat_timeout_seconds": processes.HEARTBEAT_SECONDS,
 }
-SLURM, OPEN_MPI = ({"cluster_detection_method": name} for name in ("slurm", "ompi"))
-EVERY, BY_JAX = {"local_device_ids": []}, {"local_device_ids": None}
-CLUSTERS = {  # the environment, and what jax is told; None where there is a single process
-    "laptop": ({}, None),
-    "salloc or sbatch without srun": (BATCH, None),
-    "plain pod": (POD, None),
-    "one TPU host in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "localhost"}, None),
-    "Slurm": (TASKS, SLURM | BY_JAX),
-    "Slurm, a task per node": (NODES, SLURM | EVERY),
-    "Slurm, all GPUs for every task": (TASKS | {"CUDA_VISIBLE_DEVICES": "0,1"}, SLURM | BY_JAX),
-    "Open MPI in a Slurm job": (BATCH | OMPI, OPEN_MPI | BY_JAX),
-    "Open MPI, one per host": (OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, OPEN_MPI | EVERY),
-    "Kubernetes": (JOB, {}),
-    "TPU pod in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "a,b"}, {}),
-}
 
 
-@pytest.mark.parametrize(("environment", "expected"), CLUSTERS.values(), ids=CLUSTERS)
-def test_a_cluster_is_joined_and_a_single_process_starts_nothing(
-    initialized, monkeypatch, environment, expected
-):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize("cluster", [False, True])
+def test_a_cluster_is_joined_and_a_single_process_starts_nothing(initialized, monkeypatch, cluster):
     gathered, before = [], os.environ["XLA_FLAGS"]
     monkeypatch.setattr(processes, "gather", gathered.append)
-    processes.start()
-    assert initialized == ([] if expected is None else [LIMITS | expected])
+    processes.start(cluster=cluster)
+    assert initialized == [LIMITS] * cluster
     # a first gather that some reach half a minute late would fail
-    assert len(gathered) == len(initialized)
-    assert (os.environ["XLA_FLAGS"] == before) == (expected is None)
+    assert len(gathered) == cluster
+    assert (os.environ["XLA_FLAGS"] == before) == (not cluster)
 
 
 def test_flags_win_over_the_cluster(initialized, monkeypatch):
-    for name, value in TASKS.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_collective_timeout_seconds=9")
-    processes.start("n1:4321", 2, 1)
+    processes.start("n1:4321", 2, 1, cluster=True)
     flags = {"coordinator_address": "n1:4321", "num_processes": 2, "process_id": 1}
     assert initialized == [LIMITS | flags | {"cluster_detection_method": "deactivate"}]
     name, own = "--xla_cpu_collective_timeout_seconds=", os.environ["XLA_FLAGS"].split()

@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, SweepConfig, changed
-from compgen_jax.sweeps import plan, table
-from compgen_jax.sweeps.summary import describe_search, summarize
-from compgen_jax.sweeps.table import Layout, SweepTrial
+from compgen_jax.config import Config, SweepConfig, changed, fingerprint
+from compgen_jax.runs import sweep_table
+from compgen_jax.runs.sweep_summary import describe, summarize
+from compgen_jax.runs.sweep_table import SweepTrial
 
 GRIDS = ("task.grid", (8, 12))
 REGIONS = ("task.support.region", ("none", "corner"))
@@ -33,7 +33,7 @@ def sweep_of(*axes, **values) -> Config:
 def test_a_search_begins_with_every_combination_and_ladder():
     rates = ("training.learning_rate", (1e-3, 1e-2))
     config = sweep_of(GRIDS, COPIES, REGIONS, rates)
-    trials = plan.first_trials(config)
+    trials = sweep_table.first_trials(config)
     # seeds, rates, regions, and the numbers with and without stripes, at two grids
     assert len(trials) == len(set(trials)) == 2 * 2 * 2 * (2 + 3) * 2
     assert trials == sorted(trials) and {trial.seed for trial in trials} == {0, 5}
@@ -50,7 +50,7 @@ def test_a_case_is_a_single_run_with_its_fields():
     config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), rates)
     for images, points in ((9, 0), (16, 0), (30, 14)):
         trial = SweepTrial((8, 1, "corner", 3e-3), 5, images)
-        single = plan.config_of(config, trial)
+        single = sweep_table.config_of(config, trial)
         assert single.sweep == SweepConfig() and single.training.seeds == (5,)
         assert single.training.learning_rate == 3e-3 and single.training.steps == 10
         shown = np.asarray(single.task.make().dataset(jax.random.key(0)).points)
@@ -62,15 +62,15 @@ def test_refined_trials_lie_between_the_numbers_around_the_crossing():
     per = (("cell", (0.5, 2.0, 8.0)), ("value", (1.5, 2.0, 4.0)))
     values = {"task.support.region": "corner", "sweep.search.refine_with": 2}
     config = sweep_of(GRIDS, COPIES, **values, **{"sweep.search.per": per})
-    names = plan.layout(config).measures
+    names = sweep_table.measures(config)
     columns = [names.index(f"ood.{score}_accuracy") for score in ("exact", "image")]
 
     def numbers_between(*crossings):
         """The new numbers of bumps where each score crosses the target after its number."""
-        results = {trial: np.zeros(len(names)) for trial in plan.first_trials(config)}
+        results = {trial: np.zeros(len(names)) for trial in sweep_table.first_trials(config)}
         for trial, values in results.items():
             values[columns] = [0.95 if trial.value > crossing else 0.2 for crossing in crossings]
-        refined = plan.refined_trials(config, results)
+        refined = sweep_table.refined_trials(config, results)
         assert {trial.axes[1] for trial in refined} <= {0}  # of stripes nothing lies between
         return [trial.value for trial in refined if trial[:2] == ((8, 0), 0)]
 
@@ -82,22 +82,25 @@ def test_refined_trials_lie_between_the_numbers_around_the_crossing():
 
 # --- the table -------------------------------------------------------------------------------
 
-LAYOUT = Layout(
-    {"task.grid": (8, 12), "model.name": ("conv", "a, b"), "some.pair": ((1, "x"), (2, "y"))},
-    "training.learning_rate",
-    float,
-    ("train_loss", *(f"m{k}" for k in range(20))),
-)
+SENTENCES = "random(0.3, seed=0)", "random(0.3, seed=1)"  # text with a comma
+SHAPES = ("square", "heart"), ("square", "ellipse")
+SPRITES = changed(Config(), {
+    "task.name": "sprites", "training.steps": 10, "training.seeds": (0, 7),
+    "sweep.axes": (("task.held_out", SENTENCES), ("task.shapes", SHAPES)),
+    "sweep.search.field": "training.learning_rate", "sweep.search.start": (1e-3, 1.0),
+    "sweep.search.scores": ("exact_accuracy",),
+})  # fmt: skip
 TRIALS = [
-    SweepTrial((8, "conv", (1, "x")), 0, 1e-3),
-    SweepTrial((8, "conv", (2, "y")), 7, 1 / 3),
-    SweepTrial((12, "a, b", (1, "x")), 0, 1e-3),
+    SweepTrial((SENTENCES[0], SHAPES[0]), 0, 1e-3),
+    SweepTrial((SENTENCES[0], SHAPES[1]), 7, 1 / 3),
+    SweepTrial((SENTENCES[1], SHAPES[0]), 0, 1e-3),
 ]
 
 
 def a_table():
     generator = np.random.default_rng(0)
-    values = generator.lognormal(0, 20, (3, len(LAYOUT.measures))).astype(np.float32)
+    size = 3, len(sweep_table.measures(SPRITES))
+    values = generator.lognormal(0, 20, size).astype(np.float32)
     values[0, 3:6] = np.nan  # nothing to score
     values[2] = np.nan  # failed
     return dict(zip(TRIALS, values, strict=True))
@@ -106,56 +109,59 @@ def a_table():
 def test_a_table_reads_back_exactly_in_one_order():
     """Also values that are tuples, or text with a comma, and a searched number of many digits."""
     whole = a_table()
-    text = table.to_text(whole, LAYOUT, "abc")
-    assert text == table.to_text(dict(reversed(whole.items())), LAYOUT, "abc")
-    again, cut = table.from_text(text, LAYOUT, "abc")
-    assert list(again) == TRIALS and not cut
+    text = sweep_table.to_text(SPRITES, whole)
+    assert text == sweep_table.to_text(SPRITES, dict(reversed(whole.items())))
+    again, cut = sweep_table.from_text(SPRITES, text)
+    assert list(again) == sorted(TRIALS) and not cut
     for trial in TRIALS:
         np.testing.assert_array_equal(again[trial], whole[trial])
-    rows = table.rows(whole, LAYOUT)
+    rows = sweep_table.rows(SPRITES, dict(zip(TRIALS, whole.values(), strict=True)))
     assert [row["status"] for row in rows] == ["ok", "ok", "failed"]
-    assert rows[1]["training.learning_rate"] == 1 / 3 and rows[1]["some.pair"] == (2, "y")
-    assert rows[1]["train_loss"] == float(whole[TRIALS[1]][0]) and rows[2]["task.grid"] == 12
+    assert rows[0]["training.learning_rate"] == 1 / 3 and rows[0]["task.shapes"] == SHAPES[1]
+    assert rows[0]["train_loss"] == float(whole[TRIALS[1]][0])
+    assert rows[2]["task.held_out"] == SENTENCES[1]
+
+
+FINGERPRINT = fingerprint(SPRITES)
 
 
 @pytest.mark.parametrize(
-    ("line", "old", "new", "message"),
+    ("line", "old", "new"),
     [
-        (2, "", "", "line 3: repeats a trial"),
-        (1, "task.grid", "task.size", "line 1: is not the header"),
-        (3, "\n", "\nabc,8\n", "line 4: has 2 fields instead of"),
-        (2, ",8,", ",x,", "line 2: task.grid=x: is no value of this axis"),
-        (2, ",0,", ",x,", "line 2: invalid literal"),
-        (2, ",0.001,", ",x,", "line 2: could not conv"),
-        (2, "ok", "failed", "line 2: status 'failed'"),
-        (4, "abc", "abd", r"line 4: is of another config \(abd, not abc\)"),
+        (2, "", ""),
+        (1, "task.shapes", "task.size"),
+        (4, FINGERPRINT, f"{FINGERPRINT},8\n{FINGERPRINT}"),
+        (2, "square", "round"),
+        (3, ",0,", ",x,"),
+        (3, ",0.001,", ",x,"),
+        (3, "ok", "failed"),
+        (4, FINGERPRINT, "abd"),
     ],
 )
-def test_any_other_damage_is_named_by_its_line(line, old, new, message):
-    lines = table.to_text(a_table(), LAYOUT, "abc").splitlines(keepends=True)
+def test_any_other_damage_is_named_by_its_line(line, old, new):
+    """A repeated line by itself or the next one, which is missing then."""
+    lines = sweep_table.to_text(SPRITES, a_table()).splitlines(keepends=True)
     lines[line - 1] = lines[line - 1].replace(old, new, 1) if old else lines[line - 1] * 2
-    with pytest.raises(ValueError, match=message):
-        table.from_text("".join(lines), LAYOUT, "abc")
+    with pytest.raises(ValueError, match=f"line {line if old else line + 1} is no line"):
+        sweep_table.from_text(SPRITES, "".join(lines))
 
 
 # --- what is told of a search ----------------------------------------------------------------
 
 
-def test_a_search_prints_bounds_that_hold_of_each_seed_they_count():
-    found = [("above", 10.0), ("above", 20.0), ("below", 6.0), ("below", 3.0), ("unknown", np.nan)]
-    thresholds = [{"seed": s, "status": status, "value": value}
-                  for s, (status, value) in enumerate(found)]  # fmt: skip
+def test_a_search_prints_the_threshold_of_each_seed_once():
+    thresholds = [{"seed": 0, "status": "above", "value": 10.0},
+                  {"seed": 1, "status": "reached", "value": 6.5}]  # fmt: skip
     reading = {"where": "ood", "score": "exact_accuracy", "target": 0.9, "thresholds": thresholds}
-    counts = "above 10 for 2 of 5 seeds, below 6 for 2 of 5 seeds, unknown for 1 of 5 seeds"
-    expected = [f"ood exact_accuracy 0.9: task.images {counts}"]
-    assert describe_search(sweep_of(GRIDS), [reading]) == expected
+    expected = ["ood exact_accuracy 0.9: task.images above 10, reached 6.5"]
+    assert describe(sweep_of(GRIDS), {"readings": [reading, reading]}) == expected
 
 
 def test_thresholds_are_those_of_their_grid_and_seed():
     config = sweep_of(GRIDS)
-    names = plan.layout(config).measures
+    names = sweep_table.measures(config)
     column = names.index("ood.exact_accuracy")
-    results = {trial: np.zeros(len(names)) for trial in plan.first_trials(config)}
+    results = {trial: np.zeros(len(names)) for trial in sweep_table.first_trials(config)}
     for trial, values in results.items():
         values[column] = trial.axes == (8,) and trial.seed == 5 and trial.value > 50
     readings = summarize(config, results)["readings"]
@@ -167,10 +173,10 @@ def test_thresholds_are_those_of_their_grid_and_seed():
 def test_no_mean_share_ends_above_1_and_an_error_has_its_whole_interval():
     seeds = {"training.seeds": (0, 1, 2), "sweep.search.field": ""}
     config = sweep_of(GRIDS, **seeds)
-    names = plan.layout(config).measures
+    names = sweep_table.measures(config)
     results = {
         trial: np.full(len(names), 0.5 if trial.seed == 2 else 1.0)
-        for trial in plan.first_trials(config)
+        for trial in sweep_table.first_trials(config)
     }
     for mean in summarize(config, results)["means"]:
         assert mean["ood.exact_accuracy"]["ci95"] == pytest.approx([0.1162, 1], abs=1e-4)

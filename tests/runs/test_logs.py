@@ -1,12 +1,44 @@
-"""The curves of a run, read back from the files that TensorBoard reads."""
+"""What a training says: memory that runs out, curves for TensorBoard."""
 
+import re
 import struct
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pandas as pd
 import pytest
 
 from compgen_jax.config import changed, fingerprint
-from compgen_jax.runs import experiment
+from compgen_jax.runs import logs, study
+from compgen_jax.runs.directory import RunError
+
+SIDE = 2**28  # float32 of this side take 2**58 bytes, more than a process can address
+EXHAUSTED = "RESOURCE_EXHAUSTED: Out of memory"
+
+
+def fail():
+    raise jax.errors.JaxRuntimeError(f"{EXHAUSTED} allocating 28910428832 bytes.\nmore")
+
+
+@pytest.mark.parametrize(
+    ("fill", "size"),
+    [
+        (lambda: jax.block_until_ready(jnp.zeros((SIDE, SIDE))), r"( \(asked for \S+ GiB\))?"),
+        (lambda: np.zeros((SIDE, SIDE), np.float32), ""),  # petabytes are not named
+        (fail, r" \(asked for 26.9 GiB\)"),
+    ],
+)
+def test_what_runs_out_is_one_line_with_the_size_where_the_error_names_it(fill, size):
+    with pytest.raises(RunError) as caught, logs.memory_explained("try less"):
+        fill()
+    assert re.fullmatch(f"out of memory{size}: try less", str(caught.value))
+
+
+def test_other_errors_are_left_alone():
+    with pytest.raises(jax.errors.JaxRuntimeError, match="a bug"):
+        with logs.memory_explained("try less"):
+            raise jax.errors.JaxRuntimeError("INTERNAL: a bug")
 
 
 def events(folder):
@@ -28,7 +60,7 @@ def events(folder):
 def test_curves_are_the_rows_of_metrics_and_change_no_run(tiny, tiny_run, tmp_path):
     config = changed(tiny, {"execution.tensorboard": True})
     assert fingerprint(config) == fingerprint(tiny)
-    experiment.train(config, tmp_path / "run", progress=False)
+    study.train(config, tmp_path / "run", progress=False)
     for name in ("summary.json", "metrics.csv"):
         assert (tmp_path / "run" / name).read_bytes() == (tiny_run[0] / name).read_bytes()
     rows = pd.read_csv(tmp_path / "run" / "metrics.csv")

@@ -1,7 +1,7 @@
-"""Several processes as one run: the only module that knows of `jax.distributed`.
+"""Several processes as one: the only module that knows of `jax.distributed`.
 
-Every process works on its own local devices, and they exchange small arrays. All of them call
-`gather` and `text_of_first` equally often, in the same order and with equal shapes.
+Every process works on its own devices. All of them call `gather` and `text_of_first` equally often,
+in the same order and with equal shapes.
 """
 
 import atexit
@@ -17,58 +17,49 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from compgen_jax.runs.directory import RunError
 from compgen_jax.settings import demand
-from compgen_jax.sweeps import clusters
+from compgen_jax.training.checkpoints import RunError
 
 START_SECONDS = 300  # the others may be late: queued, or typed by hand
 HEARTBEAT_SECONDS = 60  # after so long a silence of one, jax ends the others
 FLAGS = "--coordinator_address, --num_processes and --process_id"
 
 
-def start(coordinator_address=None, num_processes=None, process_id=None):
-    """Joins the other processes: those of the three flags, or else of the cluster that started
-    this one. Does nothing for a single process. Call it before any device is used.
-
-    Raises ConfigError for inconsistent flags, and RunError where the processes do not all start
-    within START_SECONDS or have unequal numbers of devices.
-    """
+def start(coordinator_address=None, num_processes=None, process_id=None, cluster: bool = False):
+    """Joins the other processes: those of the three flags, or those that a cluster started. Call it
+    before any device is used. Raises ConfigError or RunError unless all start in time."""
     flags = {"coordinator_address": coordinator_address, "num_processes": num_processes,
              "process_id": process_id}  # fmt: skip
     if any(value is not None for value in flags.values()):
         _check(**flags)
-        cluster = f"--coordinator_address={coordinator_address}" if num_processes > 1 else None
+        if num_processes == 1:
+            return
+        name = f"--coordinator_address={coordinator_address}"
         arguments = flags | {"cluster_detection_method": "deactivate"}
+    elif cluster:
+        name, arguments = "--cluster", {}
     else:
-        cluster = clusters.detect()
-        arguments = clusters.arguments(cluster)
-    if cluster:
-        # on CPUs a process that is half an hour late would count as lost; the user's flags win
-        patience = "--xla_cpu_collective_timeout_seconds=1000000"
-        os.environ["XLA_FLAGS"] = f"{patience} {os.environ.get('XLA_FLAGS', '')}"
-        _initialize(cluster, arguments)
-        _connect()
-
-
-def count() -> int:
-    return jax.process_count()
-
-
-def index() -> int:
-    return jax.process_index()
-
-
-def is_first() -> bool:
-    return index() == 0
+        return
+    # on CPUs a process that is half an hour late would count as lost; the user's flags win
+    patience = "--xla_cpu_collective_timeout_seconds=1000000"
+    os.environ["XLA_FLAGS"] = f"{patience} {os.environ.get('XLA_FLAGS', '')}"
+    _initialize(name, arguments)
+    devices = sorted(Counter(device.process_index for device in jax.devices()).values())
+    if devices[0] != devices[-1]:
+        raise RunError(f"processes have {devices[0]} to {devices[-1]} devices, and must have "
+                       "equally many; on CPUs JAX_NUM_CPU_DEVICES sets them")  # fmt: skip
+    # while all processes are there: on CPUs the first gather waits for 30 seconds, later ones
+    # without end
+    gather(np.zeros(1, np.int32))
 
 
 def gather(array) -> np.ndarray:
-    """(P, *shape): the arrays (float32 or int32) of all processes, bit for bit, on all of them.
-    Raises RunError where a process was lost."""
+    """(P, *shape): the arrays (float32 or int32) of all processes, bit for bit. Raises RunError
+    where a process was lost."""
     array = np.asarray(array)
     if array.dtype not in (np.float32, np.int32):
         raise TypeError(f"{array.dtype} is neither float32 nor int32")
-    if count() == 1:
+    if jax.process_count() == 1:
         return np.array(array)[None]
     try:
         # as integers, since a device may change the bits of a NaN and flush a small number
@@ -87,18 +78,18 @@ def text_of_first(text: str | None) -> str | None:
     if length < 0:
         return None
     words = np.zeros(-(-length // 4), np.int32)
-    if is_first():
+    if jax.process_index() == 0:
         words.view(np.uint8)[:length] = np.frombuffer(encoded, np.uint8)
     return gather(words)[0].tobytes()[:length].decode()
 
 
 def abandon():
-    """Call it where an error ends this process alone: it then ends with status 1 and does not wait
-    for the others. jax would wait for minutes and then abort with a stack trace."""
+    """Lets this process end with status 1, alone: jax would wait for the others for minutes, and
+    then abort with a stack trace."""
     if jax.distributed.is_initialized():
         # the last to register runs first: before jax's own. jax aborts the others when the first
         # process ends, so it gives them a second to say why they end
-        atexit.register(_leave, 1.0 if is_first() else 0.0)
+        atexit.register(_leave, 1.0 if jax.process_index() == 0 else 0.0)
 
 
 def _leave(pause=0.0):
@@ -110,8 +101,8 @@ def _leave(pause=0.0):
 
 def _check(coordinator_address, num_processes, process_id):
     """Raises ConfigError, or RunError where this process cannot be the coordinator."""
-    all_given = None not in (coordinator_address, num_processes, process_id)
-    demand(all_given, f"{FLAGS} must be given together, or not at all")
+    complete = None not in (coordinator_address, num_processes, process_id)
+    demand(complete, f"{FLAGS} must be given together, or not at all")
     address = f"--coordinator_address={coordinator_address}"
     parts = re.fullmatch(r"(\[[^][\s]+\]|[^][:/\s]+):(\d{1,5})", coordinator_address)
     valid = parts and 0 < int(parts[2]) < 2**16
@@ -125,7 +116,7 @@ def _check(coordinator_address, num_processes, process_id):
             raise RunError(f"{address}: cannot listen there: {error.strerror}") from error
 
 
-def _initialize(cluster: str, arguments: dict):
+def _initialize(name: str, arguments: dict):
     """Raises RunError if the others do not start. In a thread, as jax itself would abort."""
     errors = []
 
@@ -144,20 +135,10 @@ def _initialize(cluster: str, arguments: dict):
     thread.start()
     thread.join(START_SECONDS)
     if thread.is_alive():
-        raise RunError(f"{cluster}: the processes did not all meet within {START_SECONDS} seconds")
+        raise RunError(f"{name}: the processes did not all meet within {START_SECONDS} seconds")
     if errors:
-        raise RunError(f"{cluster}: {_line(errors[0])}; {FLAGS} say it by hand") from errors[0]
+        raise RunError(f"{name}: {_line(errors[0])}; {FLAGS} say it by hand") from errors[0]
     atexit.unregister(_leave)
-
-
-def _connect():
-    """Opens the connections while all processes are there: on CPUs the first gather waits for 30
-    seconds, later ones without end. Raises RunError."""
-    devices = sorted(Counter(device.process_index for device in jax.devices()).values())
-    if devices[0] != devices[-1]:
-        raise RunError(f"processes have {devices[0]} to {devices[-1]} devices, and must have "
-                       "equally many; on CPUs JAX_NUM_CPU_DEVICES sets them")  # fmt: skip
-    gather(np.zeros(1, np.int32))
 
 
 def _line(error: Exception) -> str:

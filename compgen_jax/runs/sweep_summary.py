@@ -1,0 +1,105 @@
+"""A sweep's numbers: thresholds and exponents of a search, or means over seeds."""
+
+import itertools
+
+import numpy as np
+
+from compgen_jax.config import Config
+from compgen_jax.metrics import scaling, text
+from compgen_jax.runs import sweep_table
+from compgen_jax.runs.sweep_table import Table
+from compgen_jax.statistics import mean_with_interval
+
+
+def summarize(config: Config, table: Table) -> dict:
+    """The number of trials, which of them failed, and either every reading's thresholds and their
+    exponents along each numeric axis (of a search), or every combination's means over seeds."""
+    failed = [
+        sweep_table.describe(config, trial)
+        for trial, numbers in table.items()
+        if sweep_table.status(numbers) != "ok"
+    ]
+    summary = {"trials": len(table), "failed": failed}
+    if not config.sweep.search.field:
+        return summary | {"means": _means(config, table)}
+    return summary | {"readings": _readings(config, table)}
+
+
+def _readings(config: Config, table: Table) -> list[dict]:
+    search, axes, readings = config.sweep.search, dict(config.sweep.axes), []
+    rows = sweep_table.rows(config, table)
+    numeric = [
+        name
+        for name, values in axes.items()
+        if len(values) > 1 and all(type(value) in (int, float) and value > 0 for value in values)
+    ]
+    for along in numeric or [None]:  # axes along which a search has an exponent
+        by_fixed = {}  # the axes of a trial for every combination of the other axes
+        for trial in sorted(table):
+            pairs = zip(axes, trial.axes, strict=True)
+            by_fixed.setdefault(tuple(pair for pair in pairs if pair[0] != along), trial.axes)
+        for fixed, values in by_fixed.items():
+            for region, score in sweep_table.readings(config, values):
+                curve = scaling.thresholds(
+                    rows, f"{region}.{score}", search.target, field=search.field, along=along,
+                    fixed=dict(fixed),
+                )  # fmt: skip
+                reading = {"where": region, "score": score, "target": search.target, **curve.fixed}
+                if along:
+                    reading |= {"along": along, "exponent": scaling.exponent(curve)}
+                thresholds, status = curve.values_SxK.tolist(), curve.status_SxK.tolist()
+                reading["thresholds"] = [
+                    ({along: value} if along else {})
+                    | {"seed": seed, "value": thresholds[s][k], "status": status[s][k]}
+                    for k, value in enumerate(curve.along_K.tolist())
+                    for s, seed in enumerate(curve.seeds_S.tolist())
+                ]
+                readings.append(reading)
+    return readings
+
+
+def _means(config: Config, table: Table) -> list[dict]:
+    """The means of all measures over seeds with their intervals, for every combination of the axes;
+    NaN where all seeds failed."""
+    names, by_axes = sweep_table.measures(config), {}
+    for trial, numbers in sorted(table.items()):
+        finished = by_axes.setdefault(trial.axes, [])
+        finished += [numbers] if sweep_table.status(numbers) == "ok" else []
+    missing = [np.full(len(names), np.nan)]
+    return [
+        dict(zip(dict(config.sweep.axes), axes, strict=True))
+        | {
+            name: mean_with_interval(column, name)
+            for name, column in zip(names, np.transpose(finished or missing), strict=True)
+        }
+        for axes, finished in by_axes.items()
+    ]
+
+
+def describe(config: Config, summary: dict) -> list[str]:
+    """What a command prints: means of scores on held-out points, or the thresholds of every seed,
+    by the scores that a search is for, and exponents that are resolved."""
+    axes, search, lines = dict(config.sweep.axes), config.sweep.search, {}
+
+    def add(values: dict, line: str):
+        settings = [f"{name} {values[name]}" for name in axes if name in values]
+        lines[", ".join([*settings, line])] = None  # each line once
+
+    for mean in summary.get("means", []):
+        names = [name for name in mean if name.startswith("ood.") and name not in axes]
+        add(mean, ", ".join(f"{name} {text.with_interval(mean[name])}" for name in names))
+    for reading in summary.get("readings", []):
+        if reading["score"] not in search.scores:
+            continue
+        along = reading.get("along")
+        head = f"{reading['where']} {reading['score']} {reading['target']:g}: {search.field}"
+        by_value = itertools.groupby(
+            reading["thresholds"], lambda threshold, along=along: threshold.get(along)
+        )
+        for value, thresholds in by_value:
+            seeds = [f"{seed['status']} {text.number(seed['value'])}" for seed in thresholds]
+            add(reading | ({along: value} if along else {}), f"{head} {', '.join(seeds)}")
+        if along and scaling.is_resolved(reading["exponent"]):
+            power = text.with_interval(reading["exponent"])
+            add(reading, f"{head} ~ ({along})^{power}")
+    return list(lines)

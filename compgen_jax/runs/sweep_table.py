@@ -1,0 +1,263 @@
+"""What a sweep is made of: its trials, the single run that each of them is, and their table."""
+
+import contextlib
+import csv
+import dataclasses
+import functools
+import io
+from itertools import product, zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value, fingerprint
+from compgen_jax.metrics import scaling
+from compgen_jax.settings import demand, require
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
+from compgen_jax.training import contracts, loop
+
+REGIONS = "seen", "unseen", "ood", "real"
+
+
+class SweepTrial(NamedTuple):
+    """What distinguishes a trial from the others of its sweep; all but `value` name its curve."""
+
+    axes: tuple  # the values of the sweep's axes, in their order
+    seed: int
+    value: Any = 0  # of the searched field; 0 where nothing is searched
+
+
+Table = dict[SweepTrial, np.ndarray]  # the measures, float32; all NaN for a trial that failed
+
+
+class SingleRun(NamedTuple):
+    """The run that a trial is, whatever its seed."""
+
+    config: Config
+    task: Task
+    program: tuple  # see `loop.program`
+    steps: int
+    capacity: int  # rows of its data set, if that is a table
+
+
+def single_run(config: Config, trial: SweepTrial) -> SingleRun:
+    """The run of a trial, as if it had the first seed. Raises ConfigError for an impossible one."""
+    return _single_run(config, trial._replace(seed=config.training.seeds[0]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _single_run(config: Config, trial: SweepTrial) -> SingleRun:
+    single = config_of(config, trial)
+    try:
+        task = contracts.check(single)
+    except ConfigError as error:
+        raise ConfigError(f"config.sweep: {describe(config, trial)}: {error}") from error
+    program, steps = loop.program(single, task), loop.total_steps(single, task)
+    return SingleRun(single, task, program, steps, loop.capacity(task))
+
+
+def config_of(config: Config, trial: SweepTrial) -> Config:
+    """The single run that a trial is: `launch.train` of it trains the same model."""
+    values = dict(zip(dict(config.sweep.axes), trial.axes, strict=True))
+    if config.sweep.search.field:
+        values[config.sweep.search.field] = trial.value
+    name = "_".join([config.name, *map(str, values.values())])
+    values |= {"training.seeds": (trial.seed,), "name": name}
+    return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
+
+
+def task_of(config: Config, axes: tuple) -> Task:
+    """The task at these values of the axes, with the searched field as the config has it."""
+    search = config.sweep.search.field
+    value = field_value(config, search) if search else 0
+    return single_run(config, SweepTrial(axes, 0, value)).task
+
+
+# --- the trials ------------------------------------------------------------------------------
+
+
+def combinations(config: Config) -> list[tuple]:
+    """The values of the axes, in every combination."""
+    return list(product(*(values for _, values in config.sweep.axes)))
+
+
+def first_trials(config: Config) -> list[SweepTrial]:
+    """Every combination of the axes with every seed, and a search's first values, in order."""
+    return sorted(
+        SweepTrial(axes, seed, value)
+        for axes in combinations(config)
+        for value in _first_values(config, axes)
+        for seed in config.training.seeds
+    )
+
+
+def _first_values(config: Config, axes: tuple) -> list:
+    search = config.sweep.search
+    if not search.field:
+        return [0]
+    units = task_of(config, axes).units
+    sizes = ((units.get(name), multiples) for name, multiples in search.per)
+    multiples = [factor * size for size, factors in sizes if size for factor in factors]
+    values = [*search.start, *multiples]
+    if type(field_value(config, search.field)) is int:
+        values = [max(1, round(value)) for value in values]
+    return sorted(set(values))
+
+
+def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
+    """New trials around the crossings of every curve of a search, ascending."""
+    search, names, refined = config.sweep.search, measures(config), set()
+    if not search.field:
+        return []
+    is_whole = type(field_value(config, search.field)) is int
+    curves = {}  # trials that differ in the searched value alone
+    for trial in sorted(results):
+        curves.setdefault(trial._replace(value=0), []).append(trial)
+    for curve, trials in curves.items():
+
+        def is_possible(value, curve=curve):
+            try:
+                return bool(single_run(config, curve._replace(value=value)))
+            except ConfigError:
+                return False
+
+        for region, score in product(_searched(config, curve.axes), search.scores):
+            column = names.index(f"{region}.{score}")
+            chosen = scaling.refinement(
+                [trial.value for trial in trials],
+                [float(results[trial][column]) for trial in trials],
+                search.target, search.refine_with, is_whole, is_possible,
+            )  # fmt: skip
+            refined |= {curve._replace(value=value) for value in chosen}
+    return sorted(refined)
+
+
+def _searched(config: Config, axes: tuple) -> tuple[str, ...]:
+    """The regions around whose thresholds the search puts its values."""
+    task = task_of(config, axes)
+    return scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
+
+
+def readings(config: Config, axes: tuple) -> list[tuple[str, str]]:
+    """(region, score) for every share, in the regions where the task has points."""
+    regions = dict.fromkeys(("unseen", "real", *_searched(config, axes)))
+    shares = [name for name in score_names(config) if name.endswith("accuracy")]
+    scores = dict.fromkeys([*config.sweep.search.scores, *shares])
+    return [(region, score) for score in scores for region in regions]
+
+
+def check(config: Config, trials: list[SweepTrial]):
+    """Raises ConfigError for a config that is no sweep, or whose trials cannot be trained."""
+    hint = "name fields and their values, or train the one run of this config with compgen-jax"
+    require(config.is_sweep, "sweep.axes", (), f"an empty sweep; {hint} train")
+    if config.sweep.search.field:
+        _check_search(config)
+    scores = score_names(config)
+    for trial in trials:
+        hint = "has other scores than the first trial; give it a sweep, and so a table, of its own"
+        alike = tasks.number_names(single_run(config, trial).task) == scores
+        demand(alike, f"config.sweep: {describe(config, trial)}: {hint}")
+
+
+def _check_search(config: Config):
+    """Raises ConfigError for an unknown score or unit, or a score that falls as models get
+    better."""
+    search, flag = config.sweep.search, "config.sweep.search"
+    every = [task_of(config, axes) for axes in combinations(config)]
+    task, units = every[0], sorted({name for task in every for name in task.units})
+    per = [name for name, _ in search.per]
+    for field, kind, names, known in (
+        ("scores", "score", search.scores, tasks.number_names(task)),
+        ("per", "unit", per, units),
+    ):
+        for name in names:
+            hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
+            demand(name in known, f"{flag}.{field}: {name!r} {hint}")
+
+    hint = "falls when a model gets better: a search needs a score that rises, as a share does"
+    demand(task.error not in search.scores, f"{flag}.scores: {task.error!r} {hint}")
+    has_values = any(_first_values(config, axes) for axes in combinations(config))
+    demand(has_values, f"{flag}.per: the task has a size for none of {', '.join(per)}")
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=256)
+def score_names(config: Config) -> tuple[str, ...]:
+    """What the task scores and derives, in alphabetical order."""
+    return tasks.number_names(task_of(config, combinations(config)[0]))
+
+
+def measures(config: Config) -> tuple[str, ...]:
+    """The names of the measured numbers."""
+    names = product(REGIONS, score_names(config))
+    return ("train_loss", *(f"{region}.{score}" for region, score in names))
+
+
+def columns(config: Config) -> tuple[str, ...]:
+    """The names of a trial's columns."""
+    return (*dict(config.sweep.axes), "seed", *filter(None, [config.sweep.search.field]))
+
+
+def values(config: Config, trial: SweepTrial) -> dict:
+    """The values in a trial's columns."""
+    flat = (*trial.axes, trial.seed, trial.value)
+    return dict(zip(columns(config), flat, strict=False))
+
+
+def describe(config: Config, trial: SweepTrial) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values(config, trial).items())
+
+
+def rows(config: Config, table: Table) -> list[dict]:
+    """The table as dicts of axes by their names, `seed`, the searched field, `status` ('ok' or
+    'failed') and measures, in order."""
+    return [
+        values(config, trial)
+        | {"status": status(numbers)}
+        | dict(zip(measures(config), numbers.tolist(), strict=True))
+        for trial, numbers in sorted(table.items())
+    ]
+
+
+def status(numbers) -> str:
+    """A trial has failed if its training loss is not finite."""
+    return "ok" if np.isfinite(numbers[0]) else "failed"
+
+
+def to_text(config: Config, table: Table) -> str:
+    """CSV in the order of the trials: a measure of nothing is empty, all else reads back
+    exactly."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("config", *columns(config), "status", *measures(config)))
+    for trial, numbers in sorted(table.items()):
+        cells = ["" if np.isnan(number) else str(number) for number in numbers.astype(np.float32)]
+        row = fingerprint(config), *values(config, trial).values(), status(numbers), *cells
+        writer.writerow(row)
+    return text.getvalue()
+
+
+def from_text(config: Config, text: str) -> tuple[Table, str]:
+    """The table, and the last line if it is cut off. Raises ValueError, with the number of the
+    line, unless the text is exactly what `to_text` makes of the table."""
+    whole, _, cut = text.rpartition("\n")
+    lines, search = whole.splitlines(), config.sweep.search.field
+    every = product(combinations(config), config.training.seeds)
+    trials = {tuple(map(str, (*axes, seed))): SweepTrial(axes, seed) for axes, seed in every}
+    table = {}
+    for record in list(csv.reader(lines))[1:]:
+        with contextlib.suppress(KeyError, ValueError, IndexError):  # leaves a gap, see below
+            trial = trials[tuple(record[1 : 2 + len(config.sweep.axes)])]
+            if search:
+                value = type(field_value(config, search))(record[2 + len(config.sweep.axes)])
+                trial = trial._replace(value=value)
+            numbers = [float(number or "nan") for number in record[-len(measures(config)) :]]
+            table[trial] = np.array(numbers, np.float32)
+    expected = to_text(config, table).splitlines() if lines else []
+    for number, (line, wanted) in enumerate(zip_longest(lines, expected), start=1):
+        if line != wanted:
+            raise ValueError(f"line {number} is no line of this sweep's table")
+    return table, cut
