@@ -1,6 +1,6 @@
 """A sweep's numbers: thresholds and exponents of a search, or means over seeds."""
 
-import itertools
+from itertools import groupby, product
 
 import numpy as np
 
@@ -39,7 +39,10 @@ def _readings(config: Config, table: Table) -> list[dict]:
             pairs = zip(axes, trial.axes, strict=True)
             by_fixed.setdefault(tuple(pair for pair in pairs if pair[0] != along), trial.axes)
         for fixed, values in by_fixed.items():
-            for region, score in sweep_table.readings(config, values):
+            # every share, in the regions where the task has points: most finely the searched ones
+            regions = dict.fromkeys(("unseen", "real", *sweep_table.searched(config, values)))
+            shares = [name for name in sweep_table.score_names(config) if name.endswith("accuracy")]
+            for score, region in product(dict.fromkeys([*search.scores, *shares]), regions):
                 curve = scaling.thresholds(
                     rows, f"{region}.{score}", search.target, field=search.field, along=along,
                     fixed=dict(fixed),
@@ -93,7 +96,7 @@ def describe(config: Config, summary: dict) -> list[str]:
             continue
         along = reading.get("along")
         head = f"{reading['where']} {reading['score']} {reading['target']:g}: {search.field}"
-        by_value = itertools.groupby(
+        by_value = groupby(
             reading["thresholds"], lambda threshold, along=along: threshold.get(along)
         )
         for value, thresholds in by_value:

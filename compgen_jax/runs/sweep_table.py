@@ -122,7 +122,7 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
             except ConfigError:
                 return False
 
-        for region, score in product(_searched(config, curve.axes), search.scores):
+        for region, score in product(searched(config, curve.axes), search.scores):
             column = names.index(f"{region}.{score}")
             chosen = scaling.refinement(
                 [trial.value for trial in trials],
@@ -133,18 +133,10 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
     return sorted(refined)
 
 
-def _searched(config: Config, axes: tuple) -> tuple[str, ...]:
+def searched(config: Config, axes: tuple) -> tuple[str, ...]:
     """The regions around whose thresholds the search puts its values."""
     task = task_of(config, axes)
     return scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
-
-
-def readings(config: Config, axes: tuple) -> list[tuple[str, str]]:
-    """(region, score) for every share, in the regions where the task has points."""
-    regions = dict.fromkeys(("unseen", "real", *_searched(config, axes)))
-    shares = [name for name in score_names(config) if name.endswith("accuracy")]
-    scores = dict.fromkeys([*config.sweep.search.scores, *shares])
-    return [(region, score) for score in scores for region in regions]
 
 
 def check(config: Config, trials: list[SweepTrial]):
@@ -254,6 +246,9 @@ def from_text(config: Config, text: str) -> tuple[Table, str]:
             if search:
                 value = type(field_value(config, search))(record[2 + len(config.sweep.axes)])
                 trial = trial._replace(value=value)
+                first = _first_values(config, trial.axes)
+                if not first[0] <= value <= first[-1]:
+                    continue
             numbers = [float(number or "nan") for number in record[-len(measures(config)) :]]
             table[trial] = np.array(numbers, np.float32)
     expected = to_text(config, table).splitlines() if lines else []

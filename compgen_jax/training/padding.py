@@ -21,12 +21,13 @@ def group_grids(grids, max_waste: float) -> list[tuple]:
     has as many trials; each in ascending order. 0 leaves each by itself."""
     groups = []
     for grid in sorted(set(grids), reverse=True):
-        together = [grid, *groups[-1]] if groups else [grid]
-        work = sum((side / max(together)) ** 2 for side in together) / len(together)  # of pixels
-        if groups and 1 - work < max_waste:
-            groups[-1] = tuple(together)
-        else:
-            groups.append((grid,))
+        if groups:
+            together = grid, *groups[-1]
+            work = sum((side / max(together)) ** 2 for side in together) / len(together)
+            if 1 - work < max_waste:
+                groups[-1] = together
+                continue
+        groups.append((grid,))
     return groups
 
 
