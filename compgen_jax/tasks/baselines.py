@@ -1,6 +1,6 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps what is asked to predictions (B, ...). The first three are those of any task (`BASELINES`,
+Each maps a `Query` to predictions (B, ...). The first three are those of any task (`BASELINES`,
 the default of `Task.baselines`), whose errors stand in a run's summary. `FROM_CODES` are kernel
 regressions on what one seed was shown, and stand beside them. `GRID_PREDICTORS` know the ID cells
 of a grid alone. The last two kinds are NumPy. Their mean squared error over the hole, as a multiple
@@ -28,14 +28,13 @@ MOST_POINTS, NEAREST_POINTS = 2000, 64  # beyond the first, a fit to the nearest
 TIED = 1e-9  # relative: errors that rounding alone may tell apart
 
 
-class Asked(NamedTuple):
-    """What a model is asked at B points, and what is known of them.
+class Query(NamedTuple):
+    """B points of a task with their right answers, for a baseline that predicts without training.
 
-    points (B, F); inputs: leaves (B, ...); truths (B, ...); nearest (B, ...): the truths that the
-    same questions would have at the nearest ID points; held_out (B,) bool; same_labels (B, ...):
-    as `nearest`, at the nearest ID points whose labels are the same; grid: of cells of a grid,
-    its `sizes`, and which factors are `ordered`, with which `periods`, as `task.geometry` gives
-    them.
+    points (B, F); inputs: leaves (B, ...); truths (B, ...); held_out (B,) bool
+    nearest (B, ...): the truths at the nearest ID points
+    same_labels (B, ...): those at the nearest ID points with the same labels
+    grid: of the cells of a grid, its sizes, ordered and periods (`task.geometry`)
     """
 
     points: Any
@@ -47,31 +46,35 @@ class Asked(NamedTuple):
     grid: dict | None = None
 
 
-def best_constant(asked: Asked):
+def best_constant(query: Query):
     """One number for all entries: the mean truth, of ID and of held-out points apart, so that it
     is fitted to the region that it is scored on, as strong as can be."""
-    means_B = jnp.mean(asked.truths, axis=tuple(range(1, asked.truths.ndim)))
+    means_B = jnp.mean(query.truths, axis=tuple(range(1, query.truths.ndim)))
+    levels = [
+        jnp.sum(jnp.where(mask_B, means_B, 0.0)) / jnp.sum(mask_B)
+        for mask_B in (query.held_out, ~query.held_out)
+    ]
+    levels_B = jnp.where(query.held_out, *levels)
+    shape = (-1,) + (1,) * (query.truths.ndim - 1)
+    return jnp.broadcast_to(levels_B.reshape(shape), query.truths.shape)
 
-    def level(mask_B):
-        return jnp.sum(jnp.where(mask_B, means_B, 0.0)) / jnp.sum(mask_B)
 
-    levels_B = jnp.where(asked.held_out, level(asked.held_out), level(~asked.held_out))
-    shape = (-1,) + (1,) * (asked.truths.ndim - 1)
-    return jnp.broadcast_to(levels_B.reshape(shape), asked.truths.shape)
-
-
-def nearest_seen(asked: Asked):
+def nearest_seen(query: Query):
     """What is true at the nearest ID point."""
-    return asked.nearest
+    return query.nearest
 
 
-def nearest_same_labels(asked: Asked):
+def nearest_same_labels(query: Query):
     """What is true at the nearest ID point whose labels are those asked for, so that only ordered
     factors move. Where there is none, what is true at the nearest ID point."""
-    return asked.same_labels
+    return query.same_labels
 
 
-BASELINES = {of.__name__: of for of in (best_constant, nearest_seen, nearest_same_labels)}
+BASELINES = {
+    "best_constant": best_constant,
+    "nearest_seen": nearest_seen,
+    "nearest_same_labels": nearest_same_labels,
+}
 
 
 def knows_id(name: str) -> bool:
@@ -95,13 +98,11 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
 
 def wide_network(codes_SxE, truths_Sx, codes_BxE):
     """(B, ...): what an infinitely wide ReLU network predicts that is trained on S points until it
-    fits them: kernel ridge regression with its neural tangent kernel (see `tangent_kernel`).
+    fits them: kernel ridge regression with its neural tangent kernel (`tangent_kernel`).
 
-    Such a network learns no features, because its kernel is fixed by the code: this predictor says
-    what can be composed without learning any. Lippl and Stachenfeld (2024, arXiv:2405.16391) show
-    what that is for codes such as one-hot. Such a kernel can only add up values that it gives to
-    each factor's value and to each combination of them that was seen. For the rest, and errors, see
-    `_regression`.
+    Such a network learns no features, so this predictor says what can be composed without learning
+    any (Lippl and Stachenfeld 2024, arXiv:2405.16391). One constant stands beside every code, as
+    long as the codes seen are on average. For the rest, and errors, see `_regression`.
     """
     return _regression(_tangent, codes_SxE, truths_Sx, codes_BxE)
 
@@ -130,9 +131,9 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
     shape = len(queries), *truths.shape[1:]
     if not len(codes):
         return np.zeros(shape)
-    codes, of_code, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    codes, row_S, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     flat_SxP = np.zeros((len(codes), math.prod(truths.shape[1:])))
-    np.add.at(flat_SxP, of_code.reshape(-1), truths.reshape(len(truths), -1))
+    np.add.at(flat_SxP, row_S.reshape(-1), truths.reshape(len(truths), -1))
     flat_SxP /= count[:, None]
 
     def after_mean(codes_SxE, flat_SxP, queries_BxE):
@@ -143,7 +144,7 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
 
     if len(codes) <= MOST_POINTS:
         return after_mean(codes, flat_SxP, queries).reshape(shape)
-    of_query = []
+    predicted = []
     for start in range(0, len(queries), step := max(1, PAIRS_AT_ONCE // len(codes))):
         some = queries[start : start + step]
         # float32 makes ties of distances that differ by rounding
@@ -152,11 +153,11 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
         for query, apart_S, limit in zip(some, apart_QxS, limit_Q, strict=True):
             near = np.flatnonzero(apart_S <= limit)
             near = near[np.argsort(apart_S[near], kind="stable")[:NEAREST_POINTS]]
-            of_query.append(after_mean(codes[near], flat_SxP[near], query[None]))
-    return np.concatenate(of_query).reshape(shape)
+            predicted.append(after_mean(codes[near], flat_SxP[near], query[None]))
+    return np.concatenate(predicted).reshape(shape)
 
 
-def _gaussian(codes_SxE, left_SxP, queries_BxE):
+def _gaussian(codes_SxE, centred_SxP, queries_BxE):
     """(B, P) what the length with the least error on left-out points predicts."""
     squares_SxS = _squared_distances(codes_SxE, codes_SxE)
     apart = squares_SxS + np.diag(np.full(len(codes_SxE), np.inf))
@@ -164,22 +165,25 @@ def _gaussian(codes_SxE, left_SxP, queries_BxE):
     fits = []
     for length in LENGTHS:
         scale = 2 * (length * neighbour) ** 2
-        error, _, weights_SxP = kernel_ridge(np.exp(-squares_SxS / scale), left_SxP, centred=True)
+        kernel_SxS = np.exp(-squares_SxS / scale)
+        error, _, weights_SxP = kernel_ridge(kernel_SxS, centred_SxP, centred=True)
         fits.append((error, scale, weights_SxP))
-    least = min(error for error, *_ in fits)
-    spread = np.mean(left_SxP**2)
-    _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= least + TIED * spread)
+    limit = min(error for error, *_ in fits) + TIED * np.mean(centred_SxP**2)
+    _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= limit)
     return np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
 
 
-def _tangent(codes_SxE, left_SxP, queries_BxE):
+def _tangent(codes_SxE, centred_SxP, queries_BxE):
     """(B, P). The constant beside every code is the root mean square length of the S codes."""
     constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
-    biased = lambda codes: np.pad(codes, ((0, 0), (0, 1)), constant_values=constant)
-    kernel_SxS = tangent_kernel(biased(codes_SxE), biased(codes_SxE))
+    codes_SxE, queries_BxE = (
+        np.pad(codes, ((0, 0), (0, 1)), constant_values=constant)
+        for codes in (codes_SxE, queries_BxE)
+    )
+    kernel_SxS = tangent_kernel(codes_SxE, codes_SxE)
     ridge = KERNEL_RIDGE * np.trace(kernel_SxS) / len(kernel_SxS)
-    weights_SxP = np.linalg.solve(kernel_SxS + ridge * np.eye(len(kernel_SxS)), left_SxP)
-    return tangent_kernel(biased(queries_BxE), biased(codes_SxE)) @ weights_SxP
+    weights_SxP = np.linalg.solve(kernel_SxS + ridge * np.eye(len(kernel_SxS)), centred_SxP)
+    return tangent_kernel(queries_BxE, codes_SxE) @ weights_SxP
 
 
 def tangent_kernel(a_AxE, b_BxE):
@@ -188,12 +192,7 @@ def tangent_kernel(a_AxE, b_BxE):
 
     In this parametrization weights are drawn from N(0, 1), and a layer of W units multiplies its
     inputs' sum by sqrt(2 / W) (by 1 for the code), so that a vector keeps its mean square length.
-    No layer has a bias. Its kernel alone would be homogeneous: the prediction for a code twice as
-    long would be twice as far from the mean output, and that for a code of zeros the mean output,
-    whatever was seen there. The networks of this package have biases, so `wide_network` appends one
-    constant to every code, as long as the codes seen are on average: weights and bias of the first
-    layer matter equally, and the scale of the code does not matter. This is the choice without a
-    setting; it was not compared with others on any data.
+    No layer has a bias.
     """
     norms_AxB = np.sqrt(np.outer(np.sum(a_AxE**2, axis=1), np.sum(b_BxE**2, axis=1)))
     covariance = tangent = a_AxE @ b_BxE.T
@@ -213,11 +212,11 @@ def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: 
     their mean, which is fitted too; without a point it moves away by output / (S - 1).
     """
     inverse = np.linalg.inv(kernel_SxS + ridge * np.eye(len(kernel_SxS)))
-    weights_SxP = left_SxP = inverse @ outputs_SxP
+    weights_SxP = missed_SxP = inverse @ outputs_SxP
     if centred:
         moved_SxP = inverse.sum(axis=1, keepdims=True) * outputs_SxP / (len(outputs_SxP) - 1)
-        left_SxP = weights_SxP + moved_SxP
-    return np.mean((left_SxP / np.diag(inverse)[:, None]) ** 2), inverse, weights_SxP
+        missed_SxP = weights_SxP + moved_SxP
+    return np.mean((missed_SxP / np.diag(inverse)[:, None]) ** 2), inverse, weights_SxP
 
 
 def _squared_distances(a_AxE, b_BxE):
@@ -230,8 +229,8 @@ def _squared_distances(a_AxE, b_BxE):
 # --- on a grid, from ID cells alone; NumPy, float64 ---------------------------------------------
 
 
-def asked_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Asked:
-    """The question of all cells of a grid. ValueError if no cell is ID, or for truths that do not
+def query_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Query:
+    """The query of all cells of a grid. ValueError if no cell is ID, or for truths that do not
     match or are not finite."""
     truths, held_out = np.asarray(truths_Bx, np.float64), grids.checked_mask(held_out_B, sizes)
     if truths.ndim < 1 or len(truths) != len(held_out):
@@ -240,55 +239,49 @@ def asked_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> A
         raise ValueError("truths: NaN or infinite values")
     nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)]
     grid = {"sizes": tuple(sizes), "ordered": ordered, "periods": periods}
-    return Asked(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
+    return Query(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
 
 
-def id_constant(asked: Asked):
+def id_constant(query: Query):
     """The constant nearest to the ID outputs, their mean over cells and entries. It knows less than
     `best_constant`."""
-    return np.full(asked.truths.shape, asked.truths[~asked.held_out].mean())
+    return np.full(query.truths.shape, query.truths[~query.held_out].mean())
 
 
-def line_mean(asked: Asked):
+def line_mean(query: Query):
     """Mean over the factors of the nearest ID outputs that differ in that factor alone, which lie
     on a line of cells (for two factors, a row and a column); an ID cell has its own.
 
     Outputs at the same distance on a line are averaged first; a line without an ID cell is left
     out. ValueError if all lines of a held-out cell are.
     """
-    held_out, truths = asked.held_out, np.array(asked.truths)
-    places, tables = grids.indices(asked.grid["sizes"]), grids.offsets(**asked.grid)
-    hidden_QxF, seen_SxF = places[held_out], places[~held_out]
+    held_out, truths = query.held_out, np.array(query.truths)
+    indices, tables = grids.indices(query.grid["sizes"]), grids.offsets(**query.grid)
+    hidden_HxF, seen_SxF = indices[held_out], indices[~held_out]
     step = max(1, PAIRS_AT_ONCE // len(seen_SxF))
     means = [np.zeros((0, *truths.shape[1:]))]
-    for start in range(0, len(hidden_QxF), step):
-        cells = hidden_QxF[start : start + step]
-        weights_QxS, lines_Q = _line_weights(cells, seen_SxF, tables)
+    for start in range(0, len(hidden_HxF), step):
+        cells_QxF = hidden_HxF[start : start + step]
+        same_QxSxF = cells_QxF[:, None] == seen_SxF[None]
+        weights_QxS, lines_Q = 0.0, 0
+        for f, apart_VxV in enumerate(tables):
+            on_line_QxS = np.delete(same_QxSxF, f, axis=2).all(axis=2)
+            distance_QxS = apart_VxV[cells_QxF[:, [f]], seen_SxF[None, :, f]]
+            apart_QxS = np.where(on_line_QxS, distance_QxS, np.inf)
+            nearest_Qx1 = apart_QxS.min(axis=1, keepdims=True)
+            tied_QxS = (apart_QxS == nearest_Qx1) & np.isfinite(apart_QxS)
+            count_Qx1 = tied_QxS.sum(axis=1, keepdims=True)
+            weights_QxS = weights_QxS + tied_QxS / np.maximum(count_Qx1, 1)
+            lines_Q = lines_Q + tied_QxS.any(axis=1)
         if not np.all(lines_Q):
-            alone = cells[lines_Q == 0][:8].tolist()
+            alone = cells_QxF[lines_Q == 0][:8].tolist()
             raise ValueError(f"cells {alone} differ from every ID cell in more than one factor")
         means.append(np.tensordot(weights_QxS / lines_Q[:, None], truths[~held_out], axes=1))
     truths[held_out] = np.concatenate(means)
     return truths
 
 
-def _line_weights(cells_QxF, seen_SxF, tables):
-    """Sums over the lines of the weights of each line's nearest seen cells; lines that have any."""
-    same_FxQxS = [a[:, None] == b[None, :] for a, b in zip(cells_QxF.T, seen_SxF.T, strict=True)]
-    differing_QxS = len(tables) - np.sum(same_FxQxS, axis=0)
-    weights_QxS, lines_Q = 0.0, 0
-    for f, apart_VxV in enumerate(tables):
-        on_line_QxS = differing_QxS - ~same_FxQxS[f] == 0
-        distance_QxS = apart_VxV[cells_QxF[:, [f]], seen_SxF[None, :, f]]
-        apart_QxS = np.where(on_line_QxS, distance_QxS, np.inf)
-        nearest_Qx1 = apart_QxS.min(axis=1, keepdims=True)
-        tied_QxS = (apart_QxS == nearest_Qx1) & np.isfinite(apart_QxS)
-        weights_QxS = weights_QxS + tied_QxS / np.maximum(tied_QxS.sum(axis=1, keepdims=True), 1)
-        lines_Q = lines_Q + tied_QxS.any(axis=1)
-    return weights_QxS, lines_Q
-
-
-def rank_one(asked: Asked):
+def rank_one(query: Query):
     """Each entry's values over the grid completed as a product a(x) b(y) ... of one function for
     each factor.
 
@@ -296,59 +289,55 @@ def rank_one(asked: Asked):
     cells through one with signal. `NOISE`, as a share of the largest ID signal, counts as none: a
     pixel never above it is 0 (see `lit_pixels`), and so, by a ridge, is nearly a value of a factor
     where the product of the others is below it in every ID cell. That decides the outcome, since
-    true bumps have rank one (Eq 13 to 16): at 1e-9 exact targets are completed over the whole donut
+    true bumps have rank one (Eq 13 to 16): at 1e-9 exact truths are completed over the whole donut
     10 to 18 of N = 28, from tails that no decoder could learn.
     """
-    flat_BxP = asked.truths.reshape(len(asked.truths), -1)
-    lit = lit_pixels(flat_BxP[~asked.held_out], NOISE)
+    flat_BxP = query.truths.reshape(len(query.truths), -1)
+    lit = lit_pixels(flat_BxP[~query.held_out], NOISE)
     completed_BxP = np.zeros(flat_BxP.shape)
     if not lit.any():
-        return completed_BxP.reshape(asked.truths.shape)
-    seen = grids.over_grid(~asked.held_out, asked.grid["sizes"])
+        return completed_BxP.reshape(query.truths.shape)
+    seen = grids.over_grid(~query.held_out, query.grid["sizes"])
     values_PxG = flat_BxP[:, lit].T.reshape(-1, *seen.shape) * seen
-    functions, axes = _lines_with_signal(values_PxG), range(seen.ndim)
+    pixels = len(values_PxG)
+    # a cell with signal: the line with the most, axis after axis
+    cell, within = [], values_PxG
+    for axis in range(seen.ndim, 0, -1):
+        others = tuple(a for a in range(1, within.ndim) if a != axis)
+        index_P = np.argmax(np.sum(within**2, axis=others), axis=1)
+        index_Px1 = index_P.reshape(-1, *(1,) * (within.ndim - 1))
+        within = np.take_along_axis(within, index_Px1, axis=axis)[..., 0]
+        cell.insert(0, index_P)
+    functions = grids.lines_through(values_PxG, cell)
     for _ in range(SWEEPS):
-        for axis in reversed(axes):
+        for axis in reversed(range(seen.ndim)):
             others = [function for a, function in enumerate(functions) if a != axis]
-            rows_PxR = grids.products(others, len(values_PxG))
+            rows_PxR = _unit(grids.products(others, pixels))
             shape = rows_PxR.shape[1], seen.shape[axis]
             values_PxRxV = np.moveaxis(values_PxG, axis + 1, -1).reshape(-1, *shape)
             seen_RxV = np.moveaxis(seen, axis, -1).reshape(shape)
-            functions[axis] = _fit(values_PxRxV, rows_PxR, seen_RxV)
-    functions[1:] = [function / _norm(function) for function in functions[1:]]
-    completed_BxP[:, lit] = grids.products(functions, len(values_PxG)).T
-    return completed_BxP.reshape(asked.truths.shape)
+            fitted_PxV = np.einsum("pnm,pn->pm", values_PxRxV, rows_PxR)
+            functions[axis] = fitted_PxV / (rows_PxR**2 @ seen_RxV + NOISE**2)
+    functions[1:] = map(_unit, functions[1:])
+    completed_BxP[:, lit] = grids.products(functions, pixels).T
+    return completed_BxP.reshape(query.truths.shape)
 
 
-def _lines_with_signal(values_PxG):
-    """For each axis of the grid the values (P, V) along it, through a cell with signal."""
-    places, within = [], values_PxG
-    for axis in range(values_PxG.ndim - 1, 0, -1):
-        others = tuple(a for a in range(1, within.ndim) if a != axis)
-        place_P = np.argmax(np.sum(within**2, axis=others), axis=1)
-        place_Px1 = place_P.reshape(-1, *(1,) * (within.ndim - 1))
-        within = np.take_along_axis(within, place_Px1, axis=axis)[..., 0]
-        places.insert(0, place_P)
-    return grids.lines_through(values_PxG, places)
+def _unit(vectors_PxN):
+    return vectors_PxN / np.linalg.norm(vectors_PxN, axis=1, keepdims=True)
 
 
-def _fit(values_PxNxM, rows_PxN, seen_NxM):
-    """Least-squares columns (P, M) given the rows, of norm 1, with a ridge of `NOISE`^2."""
-    rows = rows_PxN / _norm(rows_PxN)
-    return np.einsum("pnm,pn->pm", values_PxNxM, rows) / (rows**2 @ seen_NxM + NOISE**2)
-
-
-def _norm(vectors_PxN):
-    return np.linalg.norm(vectors_PxN, axis=1, keepdims=True)
-
-
-def blank(asked: Asked):
+def blank(query: Query):
     """Nothing."""
-    return np.zeros(asked.truths.shape)
+    return np.zeros(query.truths.shape)
 
 
 GRID_PREDICTORS = {
-    of.__name__: of for of in (blank, id_constant, nearest_seen, line_mean, rank_one)
+    "blank": blank,
+    "id_constant": id_constant,
+    "nearest_seen": nearest_seen,
+    "line_mean": line_mean,
+    "rank_one": rank_one,
 }
 
 

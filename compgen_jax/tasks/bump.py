@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import Family, choice, number, require, traced
+from compgen_jax.settings import Family, choice, number, traced
 from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Support, SupportConfig
-from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
+from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error, refuse
 
 
 @dataclass(frozen=True)
@@ -84,49 +84,33 @@ class Bump(Family):
     images: int = number(0, low=0, high=10**7, traced=True)
 
     def check(self, config):
-        images, stripes, support = self.images, self.stripes, self.support
-        size, every_cell = self.size, support.sampling == "every_cell"
-
-        adds = "adds units, of which the ramp has one alone"
-        hint = f"{adds}; say 'off_grid', with the label in config.task.code.missing_coordinate"
-        is_ramp = self.code.name == "ramp"
-        off_canvas = is_ramp and self.code.missing == "off_canvas"
-        require(not off_canvas, "task.code.missing", "off_canvas", hint)
-
-        each = "config.task.support.sampling='every_cell' takes each seen cell once"
-        hint = f"{each}; say with_replacement, without_replacement or real"
-        require(not (images and every_cell), "task.images", images, hint)
-
-        all_fit = not images or images >= 2 * self.grid * stripes.copies
-        hint = "leaves out some stripes, which needs config.task.stripes.order='shuffled'"
-        require(all_fit or stripes.order == "shuffled", "task.images", images, hint)
-
-        some = support.samples or stripes.copies or images or every_cell
-        hint = "leaves nothing to train on, as config.task.stripes.copies=0"
-        require(some, "task.support.samples", 0, hint)
-
-        is_zero = is_ramp and self.code.missing == "zero"
-        lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
-        hint = f"{lacks} needs config.task.code.missing='off_grid'"
-        require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
-
-        hole, hint = stripes.hole, "must be the first and the last pixel, whole numbers"
+        images, stripes, support, size = self.images, self.stripes, self.support, self.size
+        hole, missing = stripes.hole, self.code.missing
+        is_ramp, every_cell = self.code.name == "ramp", support.sampling == "every_cell"
         ends = len(hole) == 2 and all(type(end) is int for end in hole)
-        inside = ends and 0 <= hole[0] <= hole[1] < self.grid
-        require(not hole or inside, "task.stripes.hole", hole, hint)
-
-        rises = not size.values or (size.values > 1 and size.smallest < size.largest)
-        ends = f"{size.smallest:g} up to a larger config.task.size.largest"
-        hint = f"a third factor needs two sizes or more, from config.task.size.smallest={ends}"
-        require(rises, "task.size.values", size.values, hint)
-
-        if self.bumps == 2:
-            hint = "is for one object; config.task.bumps=2 needs 0"
-            require(not stripes.copies, "task.stripes.copies", stripes.copies, hint)
-            require(not size.values, "task.size.values", size.values, hint)
-
-        hint = "stripes are images of x or of y alone, and need config.task.size.values=0"
-        require(not (size.values and stripes.copies), "task.size.values", size.values, hint)
+        refuse({
+            "code.missing='off_canvas': adds units, of which the ramp has one; say 'off_grid'":
+                is_ramp and missing == "off_canvas",
+            f"images={images}: config.task.support.sampling='every_cell' takes each cell once":
+                images and every_cell,
+            f"images={images}: leaves out stripes; needs config.task.stripes.order='shuffled'":
+                0 < images < 2 * self.grid * stripes.copies and stripes.order != "shuffled",
+            "support.samples=0: leaves nothing to train on, as config.task.stripes.copies=0":
+                not (support.samples or stripes.copies or images or every_cell),
+            "code.missing='zero': is the ramp's code of coordinate 0; stripes need 'off_grid'":
+                stripes.copies and is_ramp and missing == "zero",
+            f"stripes.hole={hole}: must be the first and the last pixel, whole numbers":
+                hole and not (ends and 0 <= hole[0] <= hole[1] < self.grid),
+            f"size.values={size.values}: a third factor needs two sizes or more, from "
+            f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest":
+                size.values and (size.values == 1 or size.smallest >= size.largest),
+            f"size.values={size.values}: is for one object; config.task.bumps=2 needs 0":
+                self.bumps == 2 and size.values,
+            f"stripes.copies={stripes.copies}: is for one object; config.task.bumps=2 needs 0":
+                self.bumps == 2 and stripes.copies,
+            f"size.values={size.values}: stripes are images of x or of y alone, and need 0":
+                size.values and stripes.copies,
+        })  # fmt: skip
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot serve."""
@@ -140,7 +124,7 @@ class Bump(Family):
             points = np.asarray(dataset.points)[: int(dataset.count)]
             cells.check_marginals(points[:, : len(cells.axes)])
 
-        others = {"mean_size": partial(_mean_size, settings=self)} if self.size.values else {}
+        has_size = bool(self.size.values)
         return Task(
             factors=cells.factors,
             held_out=cells.is_held_out,
@@ -151,8 +135,9 @@ class Bump(Family):
             prediction=partial(flip, settings=self.image),
             scores=partial(_scores if self.bumps == 1 else _scores_of_two, settings=self),
             nearest=cells.nearest_seen,
-            accuracy="combination_accuracy" if self.size.values else "exact_accuracy",
-            baselines=baselines.BASELINES | others,
+            accuracy="combination_accuracy" if has_size else "exact_accuracy",
+            baselines=baselines.BASELINES
+            | ({"mean_size": partial(_mean_size, settings=self)} if has_size else {}),
             parts=self.bumps * encodings.lengths(encodings.codes_of_counts(cells.sizes, self.code)),
             differentiable=self.code.name != "onehot",
             units={
@@ -166,27 +151,19 @@ class Bump(Family):
 # --- images and codes ------------------------------------------------------------------------
 
 
-def profile(coordinate, grid: int, sigma):
-    """exp(-(i - c)^2 / (2 sigma^2)) at the pixel centres i = 0..N-1, shape (N,); 1 everywhere for
-    a missing factor (`encodings.is_missing`). `coordinate` is a scalar in pixels."""
-    missing, coordinate = is_missing(coordinate)
-    return jnp.where(missing, 1.0, encodings.gaussian_profile(coordinate, grid, sigma))
-
-
 def bump(x, y, grid: int, image: ImageConfig, sigma=None):
     """The signal of a point, shape (N, N), range [0, amplitude].
 
     It is a bump for two coordinates, the vertical stripe at x for a missing y (None or NaN), and
     the horizontal stripe at y for a missing x. `sigma` is in pixels, by default that of `image`.
     """
-    sigma = image.sigma if sigma is None else sigma
-    row_H, column_W = profile(y, grid, sigma), profile(x, grid, sigma)
+    sigma, profiles = image.sigma if sigma is None else sigma, []
+    for coordinate in (y, x):
+        missing, coordinate = is_missing(coordinate)
+        profile = encodings.gaussian_profile(coordinate, grid, sigma)
+        profiles.append(jnp.where(missing, 1.0, profile))
+    row_H, column_W = profiles
     return image.amplitude * row_H[:, None] * column_W[None, :]
-
-
-def plus(x, y, grid: int, image: ImageConfig):
-    """The signal of the additive conjunction, both stripes summed; range [0, 2 amplitude]."""
-    return bump(x, None, grid, image) + bump(None, y, grid, image)
 
 
 def flip(image, settings: ImageConfig):
@@ -196,17 +173,17 @@ def flip(image, settings: ImageConfig):
 
 def example(point, settings: Bump) -> Example:
     """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
-    With two bumps, (x, y, x2, y2) places both, and (x, y) the first alone
-    (`second_place`). With shuffled codes of stripes the code of (x, y, x2, y2) is that of (x2, y2).
+    With two bumps, (x, y, x2, y2) has both positions, and (x, y) that of the first
+    (`second_position`). With shuffled codes the code of (x, y, x2, y2) is that of (x2, y2).
     """
     if settings.stripes.shuffled_codes and len(point) > 2:
         (code, _), (_, signal) = _object(point[2:], settings), _object(point[:2], settings)
     elif settings.bumps == 1:
         code, signal = _object(point, settings)
     else:
-        second = point[2:] if len(point) > 2 else second_place(point, settings.grid)
-        both = [_object(place, settings) for place in (point[:2], second)]
-        codes, signals = zip(*both, strict=True)
+        second = point[2:] if len(point) > 2 else second_position(point, settings.grid)
+        objects = [_object(position, settings) for position in (point[:2], second)]
+        codes, signals = zip(*objects, strict=True)
         code, signal = jnp.concatenate(codes), sum(signals)
     return Example(code, flip(signal, settings.image))
 
@@ -217,13 +194,16 @@ def loss(output, target):
     return mean_squared_error(jnp.where(missing, 0, output), jnp.where(missing, 0, target))
 
 
-def second_place(point, grid: int):
+def _random_pixel(key, grid: int):
+    return jax.random.randint(key, (2,), 0, grid).astype(jnp.float32)
+
+
+def second_position(point, grid: int):
     """(2,): the pixel of the second bump where the first one's cell is measured. It is drawn for
     every cell apart, uniformly over the grid, and is the same for all seeds of training."""
     x, y = jnp.nan_to_num(jnp.round(point)).astype(jnp.int32)
     key = jax.random.fold_in(jax.random.key(0), sampling.tag("second object"))
-    key = jax.random.fold_in(jax.random.fold_in(key, x), y)
-    return jax.random.randint(key, (2,), 0, grid).astype(jnp.float32)
+    return _random_pixel(jax.random.fold_in(jax.random.fold_in(key, x), y), grid)
 
 
 def _object(point, settings: Bump) -> tuple:
@@ -233,9 +213,9 @@ def _object(point, settings: Bump) -> tuple:
     if settings.stripes.hole:
         (first, last), pixels = settings.stripes.hole, jnp.arange(settings.grid)
         within = (first <= pixels) & (pixels <= last)
-        alone = is_missing(x)[0] | is_missing(y)[0]
+        is_stripe = is_missing(x)[0] | is_missing(y)[0]
         inside = 0.0 if settings.stripes.hole_is == "blank" else jnp.nan
-        signal = jnp.where(alone & within[:, None] & within[None], inside, signal)
+        signal = jnp.where(is_stripe & within[:, None] & within[None], inside, signal)
     coordinates = [(x, settings.grid), (y, settings.grid)]
     if size:
         axis = support(settings).axes[2]
@@ -260,8 +240,8 @@ def support(settings: Bump) -> Support:
 
 def n_stripes(settings: Bump) -> int:
     """The number of stripes in a training set."""
-    every = 2 * settings.grid * settings.stripes.copies
-    return min(every, settings.images) if settings.images else every
+    stripes = 2 * settings.grid * settings.stripes.copies
+    return min(stripes, settings.images) if settings.images else stripes
 
 
 def n_points(settings: Bump) -> int:
@@ -286,14 +266,14 @@ def training_points(key, settings: Bump):
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
         keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(points)))
-        draw = lambda key: jax.random.randint(key, (2,), 0, settings.grid).astype(jnp.float32)
-        return jnp.concatenate([points, jax.vmap(draw)(keys)], axis=1)
+        seconds = jax.vmap(partial(_random_pixel, grid=settings.grid))(keys)
+        return jnp.concatenate([points, seconds], axis=1)
     if not settings.stripes.copies:
         return points
     stripes = stripe_points(settings.grid)
     if settings.stripes.shuffled_codes:
-        of_codes = jax.random.fold_in(key, sampling.tag("codes of stripes"))
-        others = jax.random.permutation(of_codes, stripes)
+        key_codes = jax.random.fold_in(key, sampling.tag("codes of stripes"))
+        others = jax.random.permutation(key_codes, stripes)
         stripes, points = jnp.concatenate([stripes, others], axis=1), jnp.tile(points, 2)
     stripes = jnp.tile(stripes, (settings.stripes.copies, 1))
     if settings.stripes.order == "shuffled":
@@ -305,6 +285,13 @@ def training_points(key, settings: Bump):
 # --- scores ----------------------------------------------------------------------------------
 
 
+def _bumps_of_all_sizes(x, y, settings: Bump):
+    """(S, N, N) signals."""
+    axis = support(settings).axes[2]
+    draw = partial(bump, x, y, settings.grid, settings.image)
+    return jax.vmap(draw)(axis.first + axis.step * jnp.arange(axis.count))
+
+
 def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     """The scores of one prediction; see `Task.scores`.
 
@@ -314,24 +301,25 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     image of another size is not rendered, though it correlates with what is asked.
     """
     image = settings.image
-    found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
+    tolerances = image.position_tolerance, image.image_tolerance
+    scores = images.scores(signal, truth, point[:2], *tolerances)
     nearest = support(settings).nearest_seen(point) if nearest is None else nearest
     nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
-    found["rendered"] = jnp.where(
+    scores["rendered"] = jnp.where(
         jnp.isnan(nearest).any(),  # the point is seen
         images.rendered(signal, truth),
         images.rendered(signal, truth, nearest_image),
     )
     if settings.size.values:
-        at = lambda size: bump(point[0], point[1], settings.grid, image, size)
-        errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(_sizes(settings)))
+        all_sizes = _bumps_of_all_sizes(point[0], point[1], settings)
+        errors_S = images.mean_squared_error(signal[None], all_sizes)
         axis = support(settings).axes[2]
         requested = jnp.round((point[2] - axis.first) / axis.step)
         right = (jnp.argmin(errors_S) == requested) & jnp.isfinite(errors_S).all()
-        found["size_accuracy"] = right
-        found["rendered"] = found["rendered"] & right
-        found["combination_accuracy"] = right & found["exact_accuracy"]
-    return found
+        scores["size_accuracy"] = right
+        scores["rendered"] = scores["rendered"] & right
+        scores["combination_accuracy"] = right & scores["exact_accuracy"]
+    return scores
 
 
 def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
@@ -344,24 +332,19 @@ def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dic
     """
     first = bump(*point, settings.grid, settings.image)
     second = truth - first
-    found = _scores(signal - second, first, point, nearest, settings=settings)
+    scores = _scores(signal - second, first, point, nearest, settings=settings)
     side = min(2 * math.ceil(3 * settings.image.sigma) + 1, settings.grid)
     x, y = images.brightest_pixel(second).astype(jnp.int32)
     start = jnp.clip(jnp.stack([y, x]) - side // 2, 0, settings.grid - side)
-    near = lambda image: jax.lax.dynamic_slice(image, start, (side, side))
-    alone = images.rendered(near(signal), near(second))
-    found["rendered_second"] = alone | images.rendered(near(signal - first), near(second))
-    return found
+    whole, less_first, true = (
+        jax.lax.dynamic_slice(image, start, (side, side))
+        for image in (signal, signal - first, second)
+    )
+    scores["rendered_second"] = images.rendered(whole, true) | images.rendered(less_first, true)
+    return scores
 
 
-def _mean_size(asked: baselines.Asked, settings: Bump):
+def _mean_size(query: baselines.Query, settings: Bump):
     """What x and y alone can say of a third factor: the mean image over all sizes."""
-    at = lambda x, y, size: bump(x, y, settings.grid, settings.image, size)
-    every = jax.vmap(jax.vmap(at, (None, None, 0)), (0, 0, None))
-    return every(asked.points[:, 0], asked.points[:, 1], _sizes(settings)).mean(axis=1)
-
-
-def _sizes(settings: Bump):
-    """(S,) all sizes, in pixels."""
-    axis = support(settings).axes[2]
-    return axis.first + axis.step * jnp.arange(axis.count)
+    draw = jax.vmap(partial(_bumps_of_all_sizes, settings=settings))
+    return draw(query.points[:, 0], query.points[:, 1]).mean(axis=1)

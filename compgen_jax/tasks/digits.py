@@ -6,7 +6,6 @@ MNIST is read as it is distributed: IDX files of images and of labels, plain or 
 import functools
 import gzip
 import math
-import struct
 import zlib
 from pathlib import Path
 
@@ -66,65 +65,44 @@ def first_of_each(path: str, digits) -> dict:
     missing digit.
     """
     try:
-        images_file, labels_file = _find(Path(path).expanduser())
+        file = Path(path).expanduser()
+        files = [file / name for name in NAMES] if file.is_dir() else [file]
+        images_file = next((file for file in map(_plain_or_gz, files) if file), None)
+        if images_file is None:
+            raise ValueError(f"there is no file {files[0].name}, plain or .gz")
+        stem = images_file.name.removesuffix(".gz")
+        labels_name = stem.replace("images", "labels").replace("idx3", "idx1")
+        labels_file = _plain_or_gz(images_file.with_name(labels_name))
+        if labels_name == stem or labels_file is None:
+            raise ValueError(f"{stem} must have 'images' in its name, and labels beside it")
         images, labels = _read(images_file, IMAGES), _read(labels_file, LABELS)
-        count, rows, columns = images.shape
-        if (rows, columns) != (SIDE, SIDE):
-            raise ValueError(f"{images_file.name} has images of {rows} x {columns}, not 28 x 28")
-        if count != len(labels):
-            both = f"{count} images and {labels_file.name} {len(labels)} labels"
-            raise ValueError(f"{images_file.name} has {both}; must be as many")
+        if images.shape != (len(labels), SIDE, SIDE):
+            raise ValueError(f"images are {images.shape}; must be ({len(labels)}, 28, 28)")
         missing = sorted(set(digits) - set(labels.tolist()))
         if missing:
             raise ValueError(f"{labels_file.name} has no example of {missing}")
-    except (OSError, ValueError) as error:
-        text = error.strerror or error if isinstance(error, OSError) else error
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        text = getattr(error, "strerror", None) or error
         raise ConfigError(f"config.task.mnist_path={path!r}: {text}") from error
     return {digit: images[np.argmax(labels == digit)].astype(np.float32) / 255 for digit in digits}
 
 
-def _find(path: Path) -> tuple[Path, Path]:
-    """The files of images and of labels. Raises ValueError."""
-    if path.is_dir():
-        images = _first(path / name for name in NAMES)
-        if images is None:
-            raise ValueError(f"has neither {NAMES[0]} nor {NAMES[0]}.gz")
-    elif path.is_file():
-        images = path
-    else:
-        raise ValueError("no such file or directory")
-    if "images" not in images.name:
-        raise ValueError("a file of images must have 'images' in its name, and 'labels' beside it")
-    stem = images.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
-    labels = _first([images.with_name(stem)])
-    if labels is None:
-        raise ValueError(f"has no {stem} nor {stem}.gz beside {images.name}")
-    return images, labels
-
-
-def _first(paths) -> Path | None:
-    """The first path that is a file, as it is or with .gz."""
-    both = (each for path in paths for each in (path, path.with_name(path.name + ".gz")))
-    return next((path for path in both if path.is_file()), None)
+def _plain_or_gz(path: Path) -> Path | None:
+    """The path, or with .gz, whichever is a file."""
+    files = path, path.with_name(path.name + ".gz")
+    return next((file for file in files if file.is_file()), None)
 
 
 def _read(path: Path, magic: int):
-    """The array of an IDX file. Raises ValueError or OSError for a damaged file."""
+    """The array of an IDX file. Raises ValueError, or what gzip raises, for a damaged one."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{path.name} is a broken gzip file ({error})") from error
-    axes = magic & 0xFF
-    if len(content) < 4 + 4 * axes:
-        raise ValueError(f"{path.name} is truncated: {len(content)} bytes have no whole header")
-    kind, *sizes = struct.unpack(f">{1 + axes}I", content[: 4 + 4 * axes])
+        content = gzip.decompress(content)
+    numbers = np.frombuffer(content[: len(content) // 4 * 4][: 4 + 4 * (magic & 0xFF)], ">u4")
+    kind, *sizes = numbers.tolist() or [0]
     if kind != magic:
         raise ValueError(f"{path.name} has magic number {kind:#010x}, not {magic:#010x}")
-    values = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
+    values = np.frombuffer(content, np.uint8, offset=4 * len(numbers))
     if len(values) != math.prod(sizes):
-        wrong = "is truncated" if len(values) < math.prod(sizes) else "is too long"
-        shape = "x".join(map(str, sizes))
-        raise ValueError(f"{path.name} {wrong}: {len(values)} bytes of {shape} values")
+        raise ValueError(f"{path.name} has {len(values)} bytes, not {math.prod(sizes)} of {sizes}")
     return values.reshape(sizes)

@@ -64,11 +64,11 @@ class CodesConfig:
 class Code(NamedTuple):
     """The code of one factor.
 
-    of: a scalar -> (length,).  absent: the scalar whose code a missing factor has; None for zeros.
-    masked: whether one more unit says that the factor is missing.
+    function: a scalar -> (length,).  absent: the scalar whose code a missing factor has; None for
+    zeros.  masked: whether one more unit says that the factor is missing.
     """
 
-    of: Callable
+    function: Callable
     length: int
     absent: float | None = None
     masked: bool = False
@@ -79,9 +79,10 @@ def joined(values, codes):
     parts = []
     for value, code in zip(values, codes, strict=True):
         missing, value = is_missing(value)
-        absent = 0.0 if code.absent is None else code.of(jnp.float32(code.absent))
-        parts.append(jnp.where(missing, absent, code.of(value)))
-        parts += [missing[None].astype(jnp.float32)] * code.masked
+        absent = 0.0 if code.absent is None else code.function(jnp.float32(code.absent))
+        parts.append(jnp.where(missing, absent, code.function(value)))
+        if code.masked:
+            parts.append(missing[None].astype(jnp.float32))
     return jnp.concatenate(parts)
 
 
@@ -103,13 +104,14 @@ def is_missing(coordinate):
 
 def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
     """The codes of factors with so many cells."""
-    codes, fixed = [], {"ramp": 1, "positional": 2 * config.frequencies}
+    codes, lengths = [], {"ramp": 1, "positional": 2 * config.frequencies}
     for count in counts:
-        labels = count + OFF_CANVAS * (config.missing == "off_canvas")
-        absent = {"zero": None, "off_canvas": count + OFF_CANVAS // 2}
-        of = partial(CODES[config.name], count=labels, config=config)
-        label = absent.get(config.missing, config.missing_coordinate)
-        codes.append(Code(of, fixed.get(config.name, labels), label))
+        absent = {"zero": None, "off_grid": config.missing_coordinate}.get(config.missing)
+        labels = count
+        if config.missing == "off_canvas":
+            labels, absent = count + OFF_CANVAS, count + OFF_CANVAS // 2
+        function = partial(code_of_coordinate, count=labels, config=config)
+        codes.append(Code(function, lengths.get(config.name, labels), absent))
     return codes
 
 
@@ -126,16 +128,6 @@ def gaussian_profile(coordinate, count: int, sigma):
     return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
 
 
-def bump_code(coordinate, count, config):
-    """exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1: `width` w multiplies the variance."""
-    return gaussian_profile(coordinate, count, config.width**0.5 * config.sigma)
-
-
-def ramp_code(coordinate, count, config):
-    """The coordinate itself, in cells."""
-    return coordinate[None]
-
-
 @jax.custom_jvp
 def _nearest_cell(coordinate):
     return jnp.round(coordinate)
@@ -149,27 +141,34 @@ def _no_derivative(primals, tangents):
     )
 
 
-def onehot_code(coordinate, count, config):
-    """1 for the nearest cell, else 0 (all 0 off the grid). Differentiating it raises ValueError."""
-    return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
+def code_of_coordinate(coordinate, count: int, config: CodeConfig):
+    """The code of one coordinate in cells, for N = `count` cells.
 
-
-def positional_code(coordinate, count, config):
-    """[sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k.
-
-    The paper names this code and gives no formula. Here the longest wavelength is 2N cells, so that
-    no two coordinates share a code. The shortest is 4 cells, which turns the code of neighbouring
-    cells by a quarter.
+    bump        exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1; `width` w multiplies the variance
+    ramp        c itself
+    onehot      1 for the nearest cell (all 0 off the grid); differentiating it raises ValueError
+    positional  [sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k. The paper gives
+                no formula. Here the longest wavelength is 2N cells, so that no two coordinates
+                share a code; the shortest is 4 cells, which turns the code of neighbouring cells by
+                a quarter.
     """
+    if config.name == "bump":
+        return gaussian_profile(coordinate, count, config.width**0.5 * config.sigma)
+    if config.name == "ramp":
+        return coordinate[None]
+    if config.name == "onehot":
+        return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
     exponent_F = jnp.arange(config.frequencies) / (config.frequencies - 1)
     phase_F = coordinate * (jnp.pi / count) * (count / 2.0) ** exponent_F
     return jnp.concatenate([jnp.sin(phase_F), jnp.cos(phase_F)])
 
 
-CODES = {"bump": bump_code, "ramp": ramp_code, "onehot": onehot_code, "positional": positional_code}
-
-
 # --- of values of any factors ----------------------------------------------------------------
+
+
+def codes_of_factors(factors, config: CodesConfig) -> list[Code]:
+    """The codes of `task.Factor`s."""
+    return [code_of_factor(factor, kind_of(factor, config), config) for factor in factors]
 
 
 def kind_of(factor, config: CodesConfig) -> str:
@@ -180,22 +179,17 @@ def kind_of(factor, config: CodesConfig) -> str:
     return "bump" if kind == "circle" and math.isinf(factor.period) else kind
 
 
-def codes_of_factors(factors, config: CodesConfig) -> list[Code]:
-    """The codes of `task.Factor`s."""
-    return [code_of(factor, kind_of(factor, config), config) for factor in factors]
-
-
-def code_of(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
+def code_of_factor(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
     """The code of one factor. Beside the kinds of `CodesConfig` there is 'scaled': one number, from
     -1 to 1 over the factor's values."""
     values = np.asarray(factor.values, np.float32)
-    round_circle = math.isfinite(factor.period)
-    step = np.diff(values).mean() if len(values) > 1 else None
+    turns, count = math.isfinite(factor.period), len(values)
+    step = np.diff(values).mean() if count > 1 else None
     absent = None
-    if config.missing == "off_range" and (kind == "value" or not round_circle):
+    if config.missing == "off_range" and (kind == "value" or not turns):
         absent = values[0] - (1.0 if step is None else step)
 
-    def of(value):
+    def function(value):
         if kind == "value":
             return value[None]
         if kind == "scaled":
@@ -206,21 +200,21 @@ def code_of(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
             return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
         if not factor.real:
             return (jnp.abs(values - value) < 1e-6).astype(jnp.float32)
-        if kind == "bump" and round_circle:
+        if kind == "bump" and turns:
             apart = (values - value + factor.period / 2) % factor.period - factor.period / 2
             apart = apart / (factor.period if step is None else step)
             return jnp.exp(-jnp.square(apart) / (2 * config.sigma**2))
-        # where the value lies among the cells, from 0, linear between and beyond them
-        place = value - values[0]
+        # in cells from the first value on, linear between and beyond the values
+        coordinate = value - values[0]
         if step is not None:
-            place = jnp.interp(value, values, jnp.arange(len(values), dtype=jnp.float32))
+            coordinate = jnp.interp(value, values, jnp.arange(count, dtype=jnp.float32))
             first, last = np.diff(values)[[0, -1]]
-            place += jnp.minimum((value - values[0]) / first, 0.0)
-            place += jnp.maximum((value - values[-1]) / last, 0.0)
-        return CODES[kind](place, len(values), CodeConfig(sigma=config.sigma))
+            coordinate += jnp.minimum((value - values[0]) / first, 0.0)
+            coordinate += jnp.maximum((value - values[-1]) / last, 0.0)
+        return code_of_coordinate(coordinate, count, CodeConfig(kind, config.sigma))
 
-    length = {"value": 1, "scaled": 1, "circle": 2}.get(kind, len(values))
-    return Code(of, length, absent, config.missing == "mask")
+    length = {"value": 1, "scaled": 1, "circle": 2}.get(kind, count)
+    return Code(function, length, absent, config.missing == "mask")
 
 
 def span(values):

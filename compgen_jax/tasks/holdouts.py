@@ -43,9 +43,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.settings import require
+from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import regions
-from compgen_jax.tasks.task import Factor
+from compgen_jax.tasks.task import Factor, value_name
 
 LONGEST, DEEPEST, TOLERANCE = 1000, 40, 1e-6
 
@@ -94,16 +94,15 @@ PUBLISHED = {
     "montero twoshapes huecomb": "index(hue1) < 2 and index(hue2) > 2",
 }
 
-_spaced = lambda V, n: np.round(np.linspace(0, V - 1, n))
-# name: which of V places are the n chosen ones; whether a combination of chosen places is held out,
-# or else is seen; how many places of a factor are seen at least; default share
+# name: whether a combination of chosen values is held out, or else is seen; how many values of a
+# factor are seen at least; default share
 REGIONS = {
-    "composition": (lambda place, V, n: place >= V - n, True, 1, 0.7),
-    "corner": (lambda place, V, n: place >= V - n, True, 1, 0.25),
-    "block": (lambda place, V, n: (place - (V - n) // 2) // n == 0, True, 2, 0.25),
-    "cross": (lambda place, V, n: (place - n // 2) // (V - n) != 0, False, 2, 0.25),
-    "interpolation": (lambda place, V, n: np.isin(place, _spaced(V, n)), False, 2, 0.7),
-    "extrapolation": (lambda place, V, n: place < n, False, 1, 0.7),
+    "composition": (True, 1, 0.7),
+    "corner": (True, 1, 0.25),
+    "block": (True, 2, 0.25),
+    "cross": (False, 2, 0.25),
+    "interpolation": (False, 2, 0.7),
+    "extrapolation": (False, 1, 0.7),
 }
 TAKES = dict.fromkeys(REGIONS, ("factors", "share")) | {
     "random": ("share", "seed"),
@@ -125,29 +124,37 @@ def held_out(text: str, factors, points_BxF) -> np.ndarray:
     """
     mask = np.zeros(len(points_BxF), bool)
     if text.strip():
+        reader = _Reader(text, tuple(factors), np.asarray(points_BxF))
         with np.errstate(all="ignore"):
-            mask |= _Reader(text, tuple(factors), np.asarray(points_BxF)).sentence(text)
-        require(mask.any(), "task.held_out", text, f"holds out none of {len(mask)} combinations")
-        require(not mask.all(), "task.held_out", text, f"holds out all {len(mask)} combinations")
+            mask |= reader.sentence(text)
+        reader.require(mask.any(), f"holds out none of {len(mask)} combinations")
+        reader.require(not mask.all(), f"holds out all {len(mask)} combinations")
     return mask
 
 
 class _Reader:
-    """Walks the syntax tree of a text. A place is that of a value among its factor's, from 0."""
+    """Walks the syntax tree of a text."""
 
     def __init__(self, text: str, factors: tuple, points_BxF):
         self.text, self.factors, self.points_BxF = text, factors, points_BxF
-        self.names = {_spelled(factor.name): index for index, factor in enumerate(factors)}
-        self.places = lambda index: _places(factors[index], points_BxF[:, index])
+        self.names = {}  # a factor's index by its name as a sentence has it
+        for index, factor in enumerate(factors):
+            name = re.sub(r"\W|^(?=\d)", "_", factor.name)
+            self.names[name + "_" * keyword.iskeyword(name)] = index
 
     def require(self, ok, hint: str):
-        shown = self.text if len(self.text) <= LONGEST else f"{self.text[:60]}..."
-        require(ok, "task.held_out", shown, hint)
+        if not ok:
+            text = self.text if len(self.text) <= LONGEST else f"{self.text[:60]}..."
+            raise ConfigError(f"config.task.held_out={text!r}: {hint}")
 
     def known(self, what: str, name: str, names):
-        """Requires that a name is one of the names, or suggests close ones."""
+        """Requires that a name is among the names, or suggests close ones."""
         close = difflib.get_close_matches(name, names, n=3) or list(names)[:20]
         self.require(name in names, f"no {what} {name!r}; there is {', '.join(close)}")
+
+    def value_indices(self, index: int):
+        """(B,) int: which of a factor's values, from 0, each point has."""
+        return _value_indices(self.factors[index], self.points_BxF[:, index])
 
     def sentence(self, text: str):
         """(B,) or () bool: what a sentence or a published name holds out."""
@@ -158,8 +165,8 @@ class _Reader:
                 warnings.simplefilter("error")
                 tree = ast.parse(text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            if close := difflib.get_close_matches(text, PUBLISHED, n=3):
-                self.require(False, f"no published name; there is {', '.join(close)}")
+            close = difflib.get_close_matches(text, PUBLISHED, n=3)
+            self.require(not close, f"no published name; there is {', '.join(close)}")
             hint = "; equality is written ==" if re.search("[^=<>!]=[^=]", text) else ""
             self.require(False, f"cannot be read: {error.args[0]}{hint}")
         level, depth = [tree.body], 0
@@ -177,11 +184,11 @@ class _Reader:
         return value
 
     def number(self, node):
-        value = self.value(node)
+        value, text = self.value(node), ast.unparse(node)
         hint = "is text; compare it by ==, != or in with a factor that has labels"
-        self.require(not isinstance(value, str), f"{ast.unparse(node)} {hint}")
-        self.require(value.dtype != bool, f"{ast.unparse(node)} is a condition, not a number")
-        self.require(np.isfinite(value).all(), f"{ast.unparse(node)} is not finite everywhere")
+        self.require(not isinstance(value, str), f"{text} {hint}")
+        self.require(value.dtype != bool, f"{text} is a condition, not a number")
+        self.require(np.isfinite(value).all(), f"{text} is not finite everywhere")
         return value
 
     def value(self, node):
@@ -196,7 +203,7 @@ class _Reader:
             case ast.Name(name):
                 return np.float64(self.points_BxF[:, self.factor(name)])
             case ast.Call(ast.Name("index"), [ast.Name(name)], []):
-                return np.float64(self.places(self.factor(name)))
+                return np.float64(self.value_indices(self.factor(name)))
             case ast.Call(ast.Name("abs"), [inner], []):
                 return abs(self.number(inner))
             case ast.UnaryOp(ast.USub(), inner):
@@ -219,37 +226,38 @@ class _Reader:
         hint = "; write and, or, not for &, |, ~" if re.search("[&|~]", self.text) else ""
         self.require(False, f"{ast.unparse(node)} is not allowed in a sentence{hint}")
 
-    def comparison(self, left, right, kind):
+    def comparison(self, first, second, kind):
         """One link of a chain. Numbers that differ by less than rounding are equal."""
         if isinstance(kind, ast.In | ast.NotIn):
-            items = getattr(right, "elts", ())
-            self.require(items, f"{ast.unparse(right)} is no list of values, as (1, 2) is")
-            masks = [self.comparison(left, item, ast.Eq()) for item in items]
+            items = getattr(second, "elts", ())
+            self.require(items, f"{ast.unparse(second)} is no list of values, as (1, 2) is")
+            masks = [self.comparison(first, item, ast.Eq()) for item in items]
             return np.any(np.broadcast_arrays(*masks), axis=0) == isinstance(kind, ast.In)
         self.require(type(kind) in COMPARED, "values are compared by ==, !=, <, <=, > and >=")
-        sides = [self.value(left), self.value(right)]
-        for i, name in enumerate((ast.unparse(left), ast.unparse(right))):
-            one, equality = np.ndim(sides[1 - i]) == 0, isinstance(kind, ast.Eq | ast.NotEq)
-            if one and equality and name in self.names:  # by the value that the factor has
-                index = self.names[name]
-                sides[1 - i] = self.factors[index].values[self.place(index, sides[1 - i])]
+        sides = [self.value(first), self.value(second)]
+        for i, name in enumerate((ast.unparse(first), ast.unparse(second))):
+            is_equality = isinstance(kind, ast.Eq | ast.NotEq)
+            if is_equality and name in self.names and np.ndim(sides[1 - i]) == 0:
+                index = self.names[name]  # by the value that the factor has
+                nearest = self.value_index(index, sides[1 - i])
+                sides[1 - i] = self.factors[index].values[nearest]
                 break
         else:
-            sides = [self.number(left), self.number(right)]
+            sides = [self.number(first), self.number(second)]
         size = max(np.max(np.abs(side), initial=0) for side in sides)
         gap = sides[0] - sides[1]
         return COMPARED[type(kind)](np.where(np.abs(gap) <= TOLERANCE * size, 0, gap), 0)
 
     def factor(self, name: str) -> int:
-        """The number of a factor."""
+        """The index of a factor."""
         labelled = [factor.name for factor in self.factors if name in factor.labels]
         hint = f"a label is quoted: {' or '.join(labelled)} == {name!r}"
         self.require(name in self.names or not labelled, hint)
         self.known("factor", name, self.names)
         return self.names[name]
 
-    def place(self, index: int, value) -> int:
-        """The place of a label or of a number among the factor's values."""
+    def value_index(self, index: int, value) -> int:
+        """Which of the factor's values a label or a number is."""
         factor = self.factors[index]
         if isinstance(value, str):
             self.require(factor.labels, f"{factor.name} has no labels, but numbers")
@@ -263,16 +271,16 @@ class _Reader:
 
     def named(self, name: str, arguments, keywords):
         """(B,) bool: what a named function holds out."""
-        groups, values, share, seed, said = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
-        both = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
-        for key, item in both:
+        groups, values, share, seed, once = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
+        pairs = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
+        for key, item in pairs:
             if key is None and isinstance(item, ast.Name | ast.Tuple):
                 kind, parts = "factors", [ast.unparse(n) for n in getattr(item, "elts", [item])]
                 groups += [[self.factor(part) for part in parts]] if parts else []
             elif key is None or key == "share":
-                kind, given = "share", self.value(item)
-                valid = not isinstance(given, str) and (given.dtype == bool or not given.ndim)
-                share = float(np.mean(given)) if valid else math.nan
+                kind, value = "share", self.value(item)
+                valid = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
+                share = float(np.mean(value)) if valid else math.nan
                 hint = f"{ast.unparse(item)} is no share between 0 and 1, and no condition"
                 self.require(0 < share < 1, hint)
             elif key == "seed":
@@ -280,12 +288,12 @@ class _Reader:
                 self.require(type(seed) is int, "a seed is a whole number from 0")
             else:
                 self.known(f"argument of {name}", key, ("share", "seed", *self.names))
-                kind, index, given = "values", self.names[key], self.value(item)
-                self.require(np.ndim(given) == 0, f"{ast.unparse(item)} is not one value")
-                values[index] = self.place(index, given)
+                kind, index, value = "values", self.names[key], self.value(item)
+                self.require(np.ndim(value) == 0, f"{ast.unparse(item)} is not one value")
+                values[index] = self.value_index(index, value)
             self.require(kind in TAKES[name], f"{name} takes no {kind}")
-            self.require(kind not in said, f"{name} has more than one {kind}")
-            said += [kind] if kind in ("share", "seed") else []
+            self.require(kind not in once, f"{name} has more than one {kind}")
+            once += [kind] if kind in ("share", "seed") else []
         chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
             return regions.random_cells(np.ones(len(self.points_BxF)), share, seed)
@@ -297,34 +305,45 @@ class _Reader:
             middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
             self.require(values.keys() <= middle.keys(), "slices of factors that it does not name")
             reference = middle | values
-            differ = [[self.places(i) != reference[i] for i in group] for group in groups]
+            differ = [[self.value_indices(i) != reference[i] for i in group] for group in groups]
             return sum(np.any(group, axis=0) for group in differ) > 1
         masks = []
         if name == "recombination_to_range":
             hint = f"{name} takes a factor of one value, then the factor of the range"
             self.require(chosen and len({*chosen, *values}) > 1, hint)
             ranged = chosen.pop()
-            masks = [self.places(ranged) >= (len(self.factors[ranged].values) + 1) // 2]
+            half = (len(self.factors[ranged].values) + 1) // 2
+            masks = [self.value_indices(ranged) >= half]
         elements = dict.fromkeys(chosen, 0) | values or dict.fromkeys(every, 0)
-        return np.all(masks + [self.places(i) == place for i, place in elements.items()], axis=0)
+        masks += [self.value_indices(i) == index for i, index in elements.items()]
+        return np.all(masks, axis=0)
 
     def region(self, name: str, chosen: list, share: float):
         """(B,) bool: what a function of `REGIONS` holds out. The factors with fewest values come
         first; those after them make up for what rounding leaves."""
-        pick, joint, seen, _ = REGIONS[name]
+        is_joint, n_seen, _ = REGIONS[name]
         sizes = [len(factor.values) for factor in self.factors]
         real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]
         chosen = sorted(chosen or real, key=sizes.__getitem__)
         self.require(chosen, f"{name} finds no real factor; name its factors")
-        left, masks = share if joint else 1 - share, []
-        for rank, index in enumerate(chosen):
-            size, factor = sizes[index], self.factors[index].name
-            self.require(size > seen, f"{name} needs more than {seen} values of {factor}")
-            count = round(size * left ** (1 / (len(chosen) - rank)))
-            count = min(max(count, 1 if joint else seen), size - (seen if joint else 1))
-            left = min(left * size / count, 1.0)
-            masks.append(pick(self.places(index), size, count))
-        return np.all(masks, axis=0) == joint
+        wanted, masks = share if is_joint else 1 - share, []
+        for rank, factor in enumerate(chosen):
+            size = sizes[factor]
+            hint = f"{name} needs more than {n_seen} values of {self.factors[factor].name}"
+            self.require(size > n_seen, hint)
+            n = round(size * wanted ** (1 / (len(chosen) - rank)))
+            n = min(max(n, 1 if is_joint else n_seen), size - (n_seen if is_joint else 1))
+            wanted = min(wanted * size / n, 1.0)
+            index = self.value_indices(factor)
+            if name == "block":
+                masks.append((index - (size - n) // 2) // n == 0)
+            elif name == "cross":
+                masks.append((index - n // 2) // (size - n) != 0)
+            elif name == "interpolation":
+                masks.append(np.isin(index, np.round(np.linspace(0, size - 1, n))))
+            else:  # the lowest n values are seen, or the highest n held out
+                masks.append(index >= size - n if is_joint else index < n)
+        return np.all(masks, axis=0) == is_joint
 
 
 class Coverage(NamedTuple):
@@ -341,20 +360,20 @@ def coverage(mask_B, factors, points_BxF) -> Coverage:
     'seen_values.FACTOR' and 'seen_pairs.FACTOR.FACTOR' of the values of one and of two factors.
     """
     seen, points = ~np.asarray(mask_B, bool), np.asarray(points_BxF)
-    places = [_places(factor, points[:, index]) for index, factor in enumerate(factors)]
+    indices = [_value_indices(factor, points[:, index]) for index, factor in enumerate(factors)]
     lines = [f"{seen.sum()} of {len(seen)} combinations are seen ({seen.mean():.2%})."]
     facts, partly = {"seen": float(seen.mean())}, []
-    for index, factor in enumerate(factors):
-        exist, shown = np.unique(places[index]), np.unique(places[index][seen])
-        facts[f"seen_values.{factor.name}"] = len(shown) / len(exist)
-        labels = factor.labels or [f"{value:.4g}" for value in np.asarray(factor.values)]
-        unseen = [labels[place] for place in np.setdiff1d(exist, shown)]
-        if unseen:
-            listed = ", ".join(unseen if len(unseen) < 9 else [*unseen[:4], "...", unseen[-1]])
-            lines.append(f"{factor.name} is never {listed} ({len(unseen)} of {len(exist)} values).")
+    for factor, index_B in zip(factors, indices, strict=True):
+        every = np.unique(index_B)
+        unseen = np.setdiff1d(every, index_B[seen])
+        facts[f"seen_values.{factor.name}"] = (len(every) - len(unseen)) / len(every)
+        if len(unseen):
+            names = [value_name(factor, factor.values[index]) for index in unseen]
+            listed = ", ".join(names if len(names) < 9 else [*names[:4], "...", names[-1]])
+            lines.append(f"{factor.name} is never {listed} ({len(names)} of {len(every)} values).")
     several = [index for index, factor in enumerate(factors) if len(factor.values) > 1]
     for i, j in itertools.combinations(several, 2):
-        pairs = places[i] * len(factors[j].values) + places[j]
+        pairs = indices[i] * len(factors[j].values) + indices[j]
         share = len(np.unique(pairs[seen])) / len(np.unique(pairs))
         facts[f"seen_pairs.{factors[i].name}.{factors[j].name}"] = share
         if share < 1:
@@ -363,13 +382,7 @@ def coverage(mask_B, factors, points_BxF) -> Coverage:
     return Coverage(tuple(lines), facts)
 
 
-def _places(factor: Factor, column_B):
-    """(B,) int: the place among the factor's values of the one nearest to each number."""
+def _value_indices(factor: Factor, column_B):
+    """(B,) int: the index among the factor's values of the one nearest to each number."""
     values = np.asarray(factor.values, np.float64)
     return np.searchsorted((values[1:] + values[:-1]) / 2, column_B)
-
-
-def _spelled(name: str) -> str:
-    """A factor's name as a sentence has it."""
-    name = re.sub(r"\W|^(?=\d)", "_", name)
-    return name + "_" * keyword.iskeyword(name)

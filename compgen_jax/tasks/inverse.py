@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import choice, require
+from compgen_jax.settings import choice
 from compgen_jax.tasks import baselines, bump, encodings
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
-from compgen_jax.tasks.task import Example, Task, mean_squared_error
+from compgen_jax.tasks.task import Example, Task, mean_squared_error, refuse
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,24 @@ class Inverse(Bump):
 
     def check(self, config):
         super().check(config)
-        hint = "an image does not tell which of its bumps is the first; say 1"
-        require(self.bumps == 1, "task.bumps", self.bumps, hint)
-        no_value = "a stripe has no value of its missing factor"
-        hint = f"{no_value}; say 'code', or config.task.stripes.copies=0"
-        answered = self.answer == "code" or not self.stripes.copies
-        require(answered, "task.answer", self.answer, hint)
+        refuse({
+            f"bumps={self.bumps}: an image does not tell which of its bumps is the first; say 1":
+                self.bumps != 1,
+            "answer='coordinates': a stripe has no value of its missing factor; say 'code', or "
+            "config.task.stripes.copies=0":
+                self.answer == "coordinates" and self.stripes.copies,
+        })  # fmt: skip
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot serve, and for a code that cannot be
         decoded."""
         task, is_code = super().make(), self.answer == "code"
         units = tuple(len(factor.values) for factor in task.factors)
-        hint = (
-            "has no unit for each value to decode; must be bump or onehot, without labels off the "
-            "canvas, for config.task.answer='code', or say config.task.answer='coordinates'"
-        )
-        require(not is_code or task.parts == units, "task.code.name", self.code.name, hint)
+        refuse({
+            f"code.name={self.code.name!r}: has no unit for each value to decode; must be bump or "
+            "onehot, without labels off the canvas, or say config.task.answer='coordinates'":
+                is_code and task.parts != units,
+        })  # fmt: skip
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
 
         def example(key, point):
@@ -67,9 +68,11 @@ class Inverse(Bump):
         def scores(prediction, truth, point):
             if is_code:
                 splits = np.cumsum(units)[:-1].tolist()
-                both = (jnp.split(vector, splits) for vector in (prediction, truth))
-                places = [jnp.stack([jnp.argmax(part) for part in parts]) for parts in both]
-                off_F = jnp.abs(places[0] - places[1])
+                said, right = (
+                    jnp.stack([jnp.argmax(part) for part in jnp.split(vector, splits)])
+                    for vector in (prediction, truth)
+                )
+                off_F = jnp.abs(said - right)
                 off_F = jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
             else:
                 off_F = jnp.abs(prediction - truth) / jnp.array(steps)
@@ -85,26 +88,29 @@ class Inverse(Bump):
 def reading(task: Task) -> Task:
     """`task`, which maps a code to one image, reversed for factors of any kind: `answer_of` says
     what is asked for, `factor_scores` how it is scored."""
-    return _reversed(
-        task,
-        lambda key, point: Example(task.example(key, point).target, answer_of(point, task.factors)),
-        scores=partial(factor_scores, factors=task.factors),
-        derived=partial(r2_of_means, factors=task.factors),
-        differentiable=False,
-    )
+    factors = task.factors
+
+    def example(key, point):
+        return Example(task.example(key, point).target, answer_of(point, factors))
+
+    def r2_of_means(means):
+        """{NAME_r2}: 1 - mean squared error / the variance of the values over the whole grid, as
+        Schott et al. (2022) score a factor."""
+        names = [factor.name for factor in factors if f"{factor.name}_mse" in means]
+        return {f"{name}_r2": 1 - means[f"{name}_mse"] for name in names}
+
+    scores = partial(factor_scores, factors=factors)
+    return _reversed(task, example, scores=scores, derived=r2_of_means, differentiable=False)
 
 
 def _reversed(task: Task, example, **fields) -> Task:
     """`task` with other examples, whose target is a vector that says the point."""
+    defaults = Task._field_defaults
     return task._replace(
         example=example,
-        loss=mean_squared_error,
-        prediction=lambda output: output,
-        truth=None,
-        nearest=None,
+        **{name: defaults[name] for name in ("loss", "prediction", "truth", "nearest", "parts")},
         accuracy="exact_accuracy",
         baselines=baselines.BASELINES | {"mean_answer": mean_answer},
-        parts=(),
         **fields,
     )
 
@@ -115,7 +121,7 @@ def answer_codes(factors) -> list[encodings.Code]:
     codes = []
     for factor in factors:
         kind = "circle" if np.isfinite(factor.period) else "scaled"
-        codes.append(encodings.code_of(factor, kind if factor.real else "onehot"))
+        codes.append(encodings.code_of_factor(factor, kind if factor.real else "onehot"))
     return codes
 
 
@@ -128,14 +134,14 @@ def read_answer(answer, factors):
     """(F,) the values that an answer says."""
     ends, values = np.cumsum(encodings.lengths(answer_codes(factors)))[:-1].tolist(), []
     for factor, part in zip(factors, jnp.split(answer, ends), strict=True):
-        of_factor = np.asarray(factor.values, np.float32)
+        factor_values = np.asarray(factor.values, np.float32)
         if not factor.real:
-            values.append(jnp.asarray(of_factor)[jnp.argmax(part)])
+            values.append(jnp.asarray(factor_values)[jnp.argmax(part)])
         elif np.isfinite(factor.period):
             turn = jnp.arctan2(part[1], part[0])
             values.append(turn * factor.period / (2 * jnp.pi) % factor.period)
         else:
-            middle, half = encodings.span(of_factor)
+            middle, half = encodings.span(factor_values)
             values.append(middle + half * part[0])
     return jnp.stack(values)
 
@@ -150,35 +156,28 @@ def factor_scores(prediction, truth, point, factors) -> dict:
     exact_accuracy: whether all are right. An answer that is not finite is wrong.
     """
     values_F, finite = read_answer(prediction, factors), jnp.isfinite(prediction).all()
-    place_F = tasks.nearest_values(factors, values_F)
-    right_F = (place_F == tasks.nearest_values(factors, point)) & finite
-    found = {"mse": mean_squared_error(prediction, truth), "exact_accuracy": right_F.all()}
+    index_F = tasks.nearest_values(factors, values_F)
+    right_F = (index_F == tasks.nearest_values(factors, point)) & finite
+    scores = {"mse": mean_squared_error(prediction, truth), "exact_accuracy": right_F.all()}
     for index, factor in enumerate(factors):
-        found[f"{factor.name}_accuracy"] = right_F[index]
+        scores[f"{factor.name}_accuracy"] = right_F[index]
         if not factor.real:
             continue
         off = jnp.abs(values_F[index] - point[index])
         if np.isfinite(factor.period):
             off = jnp.minimum(off % factor.period, -off % factor.period)
         elif len(factor.values) > 1:
-            found[f"{factor.name}_mse"] = jnp.square(off) / float(np.var(factor.values))
-        found[f"{factor.name}_error"] = off
-    return found
+            scores[f"{factor.name}_mse"] = jnp.square(off) / float(np.var(factor.values))
+        scores[f"{factor.name}_error"] = off
+    return scores
 
 
-def r2_of_means(means: dict, factors) -> dict:
-    """{NAME_r2}: 1 - mean squared error / the variance of the values over the whole grid, as Schott
-    et al. (2022) score a factor."""
-    errors = {factor.name: means.get(f"{factor.name}_mse") for factor in factors}
-    return {f"{name}_r2": 1 - error for name, error in errors.items() if error is not None}
-
-
-def mean_answer(asked: baselines.Asked):
+def mean_answer(query: baselines.Query):
     """The mean truth, entry by entry, of seen and of held-out points apart (see
     `baselines.best_constant`)."""
-
-    def mean(mask_B):
-        return jnp.mean(asked.truths, axis=0, where=mask_B[:, None], keepdims=True)
-
-    held_out_B = jnp.asarray(asked.held_out)
-    return jnp.where(held_out_B[:, None], mean(held_out_B), mean(~held_out_B))
+    held_out_Bx1 = jnp.asarray(query.held_out)[:, None]
+    means = [
+        jnp.mean(query.truths, axis=0, where=mask_Bx1, keepdims=True)
+        for mask_Bx1 in (held_out_Bx1, ~held_out_Bx1)
+    ]
+    return jnp.where(held_out_Bx1, *means)

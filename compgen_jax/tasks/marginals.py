@@ -14,6 +14,7 @@ Averages over ID cells alone show nothing of the held-out ones; those over all c
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -39,62 +40,59 @@ class MarginalsConfig:
 
 def points(factors):
     """(M, F) float32: every value of every factor by itself, factor by factor; the others NaN."""
-    rows = []
+    rows = np.full((sum(len(factor.values) for factor in factors), len(factors)), np.nan)
+    start = 0
     for index, factor in enumerate(factors):
-        of_factor = np.full((len(factor.values), len(factors)), np.nan, np.float32)
-        of_factor[:, index] = factor.values
-        rows.append(of_factor)
-    return np.concatenate(rows)
+        rows[start : start + len(factor.values), index] = factor.values
+        start += len(factor.values)
+    return rows.astype(np.float32)
 
 
-def images(kind: str, picture, factors, shown_B):
-    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `shown_B`.
+def images(kind: str, picture, factors, support_B):
+    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `support_B`.
 
     A value that no such cell has, or whose slice is not such a cell, has a blank image, and does
-    not exist. ValueError if no cell is shown.
+    not exist. ValueError if there is no such cell.
     """
     sizes = tuple(len(factor.values) for factor in factors)
-    shown = np.flatnonzero(grids.checked_mask(shown_B, sizes))
-    if not len(shown):
+    support_B = grids.checked_mask(support_B, sizes)
+    if not support_B.any():
         raise ValueError("marginals need a cell that is shown")
     draw = jax.jit(jax.vmap(picture))
-    cells, places = grids.points([factor.values for factor in factors]), grids.indices(sizes)
-    starts = np.cumsum((0, *sizes[:-1]))
-    if kind == "slice":
-        found, exist = _slices(draw, cells, places, np.asarray(shown_B), sizes)
-    else:
-        found, exist = _collected(kind, draw, cells, places + starts, shown, sum(sizes))
-    return found.astype(np.float32), exist
+    cells, indices = grids.points([factor.values for factor in factors]), grids.indices(sizes)
+    collect = _slices if kind == "slice" else partial(_means_or_unions, kind)
+    collected, exist = collect(draw, cells, indices, support_B, sizes)
+    exists = exist.reshape((-1,) + (1,) * (collected.ndim - 1))
+    return np.where(exists, collected, 0.0).astype(np.float32), exist
 
 
-def _collected(kind, draw, cells, rows_BxF, shown, count):
+def _means_or_unions(kind, draw, cells, indices_BxF, support_B, sizes):
     """The mean or the union over the cells that share a value."""
-    totals, number_of = None, np.bincount(rows_BxF[shown].ravel(), minlength=count)
-    for some, pictures in _batches(draw, cells[shown]):
-        if totals is None:
-            empty = 0.0 if kind == "mean" else -np.inf
-            totals = np.full((count, *pictures.shape[1:]), empty)
+    cells, rows_BxF = cells[support_B], (indices_BxF + np.cumsum((0, *sizes[:-1])))[support_B]
+    collected, count = None, np.bincount(rows_BxF.ravel(), minlength=sum(sizes))
+    for some, pictures in _batches(draw, cells):
+        if collected is None:
+            start = 0.0 if kind == "mean" else -np.inf
+            collected = np.full((len(count), *pictures.shape[1:]), start)
         collect = np.add if kind == "mean" else np.maximum
-        for of_factor in rows_BxF[shown[some]].T:
-            collect.at(totals, of_factor, pictures)
-    exist, shape = number_of > 0, (-1,) + (1,) * (totals.ndim - 1)
+        for rows in rows_BxF[some].T:
+            collect.at(collected, rows, pictures)
     if kind == "mean":
-        totals = totals / np.maximum(number_of, 1).reshape(shape)
-    return np.where(exist.reshape(shape), totals, 0.0), exist
+        collected /= np.maximum(count, 1).reshape((-1,) + (1,) * (collected.ndim - 1))
+    return collected, count > 0
 
 
-def _slices(draw, cells, places, shown_B, sizes):
-    """Pictures on the lines through the shown cell that is nearest to the grid's middle."""
+def _slices(draw, cells, indices_BxF, support_B, sizes):
+    """Pictures on the lines through the cell of the support that is nearest to the grid's
+    middle."""
     middle = (np.array(sizes) - 1) / 2
-    apart = np.where(shown_B, np.square(places - middle).sum(axis=1), np.inf)
-    reference = places[np.argmin(apart)]
-    lines = [np.tile(reference, (size, 1)) for size in sizes]
+    apart = np.where(support_B, np.square(indices_BxF - middle).sum(axis=1), np.inf)
+    lines = [np.tile(indices_BxF[np.argmin(apart)], (size, 1)) for size in sizes]
     for factor, line in enumerate(lines):
         line[:, factor] = np.arange(len(line))
     index = np.concatenate(lines) @ np.cumprod([1, *sizes[:-1]])
-    found = np.concatenate([pictures for _, pictures in _batches(draw, cells[index])])
-    exist = shown_B[index]
-    return np.where(exist.reshape((-1,) + (1,) * (found.ndim - 1)), found, 0.0), exist
+    pictures = [pictures for _, pictures in _batches(draw, cells[index])]
+    return np.concatenate(pictures), support_B[index]
 
 
 def _batches(draw, points):
@@ -113,31 +111,38 @@ def main_effects_share(picture, factors) -> float:
     the cells (`grids.subgrid`). A product of two binary profiles of duty m has 2m / (1 + m).
     1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
-    return _main_effects(_over_subgrid(picture, factors), range(len(factors)))
+    pictures = _over_subgrid(picture, factors)
+    return _main_effects(pictures, tuple(range(len(factors))))
 
 
 def main_effects_of_pairs(picture, factors) -> dict[tuple[str, str], float]:
     """{names of two factors: `main_effects_share` if only these two vary}: both variances are means
     over the values of the other factors."""
-    over, axes = _over_subgrid(picture, factors), range(len(factors))[::-1]
-    pairs = itertools.combinations(zip(factors, axes, strict=True), 2)
-    return {(f.name, g.name): _main_effects(over, (a, b)) for (f, a), (g, b) in pairs}
+    pictures, last = _over_subgrid(picture, factors), len(factors) - 1
+    return {
+        (factors[i].name, factors[j].name): _main_effects(pictures, (last - i, last - j))
+        for i, j in itertools.combinations(range(len(factors)), 2)
+    }
 
 
 def _over_subgrid(picture, factors):
     """(V_F, ..., V_1, P): pictures at a grid of at most `MOST` cells."""
     sizes = tuple(len(factor.values) for factor in factors)
-    index, kept = grids.subgrid(sizes, max(MOST, 2 ** len(sizes)))
+    index, sizes = grids.subgrid(sizes, max(MOST, 2 ** len(sizes)))
     cells = grids.points([factor.values for factor in factors])[index]
-    drawn = np.concatenate([each for _, each in _batches(jax.jit(jax.vmap(picture)), cells)])
-    return grids.over_grid(drawn.reshape(len(cells), -1), kept)
+    batches = _batches(jax.jit(jax.vmap(picture)), cells)
+    pictures = np.concatenate([pictures for _, pictures in batches])
+    return grids.over_grid(pictures.reshape(len(cells), -1), sizes)
 
 
-def _main_effects(over, axes) -> float:
+def _main_effects(pictures, axes) -> float:
     """The share of the variance over these axes that is the sum of each alone."""
-    over = over - over.mean(axis=tuple(axes), keepdims=True)
-    total = np.mean(np.square(over))
+    centred = pictures - pictures.mean(axis=axes, keepdims=True)
+    total = np.mean(np.square(centred))
     if not total:
         return np.nan
-    means = (over.mean(axis=tuple(other for other in axes if other != axis)) for axis in axes)
-    return float(sum(np.mean(np.square(each)) for each in means) / total)
+    effects = 0
+    for axis in axes:
+        others = tuple(other for other in axes if other != axis)
+        effects += np.mean(np.square(centred.mean(axis=others)))
+    return float(effects / total)

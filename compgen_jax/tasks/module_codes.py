@@ -5,7 +5,6 @@ codes are affine in the latent, or nearly so. `tasks.modules` measures how well 
 the latent from each (`code_r2`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -42,80 +41,47 @@ class LatentCodeConfig:
     seed: int = number(0, low=0)
 
 
-def of_latent(settings: LatentCodeConfig, modules: int) -> Callable:
-    """The map latent (M,) -> code (E,). Raises ValueError for `fewshot`, which has none."""
-    if settings.name == "fewshot":
-        raise ValueError("examples of a task are no function of its latent alone")
-    return CODES[settings.name](modules, settings)
-
-
-def _orthogonal(modules: int, settings):
-    """Uniform over rotations and reflections: the Q of a normal matrix's QR with R's signs."""
-    rng = np.random.default_rng([settings.seed, 1])
-    q, r = np.linalg.qr(rng.normal(size=(modules, modules)))
-    matrix = jnp.asarray(q * np.sign(np.diag(r)), jnp.float32)
-    return lambda z: matrix @ z
-
-
-def _tokens(modules: int, settings):
-    numbers = jnp.arange(1, modules + 1, dtype=jnp.float32)
-
-    def code(z):
+def encode(z, settings: LatentCodeConfig):
+    """The code (E,) of a latent (M,). Raises ValueError for `fewshot`, which has none."""
+    name, modules = settings.name, len(z)
+    if name == "identity":
+        return z
+    if name == "orthogonal":  # uniform: the Q of a normal matrix's QR with R's signs
+        rng = np.random.default_rng([settings.seed, 1])
+        q, r = np.linalg.qr(rng.normal(size=(modules, modules)))
+        return jnp.asarray(q * np.sign(np.diag(r)), jnp.float32) @ z
+    if name == "tokens":
+        numbers = jnp.arange(1, modules + 1, dtype=jnp.float32)
         tenths = jnp.floor(10 * z + 1e-4) + modules + 1  # the weight may be rounded down
         return jnp.stack([numbers, tenths], axis=1).ravel()
-
-    return code
-
-
-def _invertible(modules: int, settings):
-    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns. s
-    and t are nets with two hidden layers of sigmoids."""
-    rng = np.random.default_rng([settings.seed, 2])
-    first = modules // 2
-    layers = []
-    for index in range(COUPLINGS):
-        given = modules - first if index % 2 else first
-        sizes = (given, 2 * modules, 2 * modules, modules - given)
-        nets = [
-            [jnp.asarray(rng.normal(0, settings.std, (m, n)), jnp.float32)
-             for m, n in zip(sizes[:-1], sizes[1:], strict=True)]
-            for _ in ("scale", "shift")
-        ]  # fmt: skip
-        layers.append(nets)
-
-    def net(weights, values):
-        for matrix in weights[:-1]:
-            values = jax.nn.sigmoid(values @ matrix)
-        return values @ weights[-1]
-
-    def code(z):
-        halves = [z[:first], z[first:]]
-        for index, (scale, shift) in enumerate(layers):
-            given, moved = halves[index % 2], halves[1 - index % 2]
-            factor = 1 + 0.5 * jnp.tanh(net(scale, given))
-            halves[1 - index % 2] = factor * moved + net(shift, given)
-        return jnp.concatenate(halves)
-
-    return code
-
-
-def _interval_shuffle(modules: int, settings):
-    rng = np.random.default_rng([settings.seed, 3])
-    to = jnp.asarray(rng.permutation(INTERVALS), jnp.float32)
-
-    def code(z):
+    if name == "interval_shuffle":
+        rng = np.random.default_rng([settings.seed, 3])
+        to = jnp.asarray(rng.permutation(INTERVALS), jnp.float32)
         scaled = INTERVALS * z
-        interval = jnp.floor(scaled + 1e-4)  # as in `_tokens`
+        interval = jnp.floor(scaled + 1e-4)  # as for tokens
         moved = (to[interval.astype(jnp.int32) % INTERVALS] + scaled - interval) / INTERVALS
         return jnp.where(z >= 1, z, moved)
+    if name == "invertible":
+        return _coupled(z, settings)
+    raise ValueError("examples of a task are no function of its latent alone")
 
-    return code
 
-
-CODES = {
-    "identity": lambda modules, settings: lambda z: z,
-    "orthogonal": _orthogonal,
-    "tokens": _tokens,
-    "invertible": _invertible,
-    "interval_shuffle": _interval_shuffle,
-}
+def _coupled(z, settings: LatentCodeConfig):
+    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns. s
+    and t are nets with two hidden layers of sigmoids."""
+    rng, modules = np.random.default_rng([settings.seed, 2]), len(z)
+    halves = [z[: modules // 2], z[modules // 2 :]]
+    for index in range(COUPLINGS):
+        a, b = halves[index % 2], halves[1 - index % 2]
+        sizes = (len(a), 2 * modules, 2 * modules, len(b))
+        outputs = []
+        for _ in ("scale", "shift"):
+            shapes = zip(sizes[:-1], sizes[1:], strict=True)
+            *hidden, last = [rng.normal(0, settings.std, shape) for shape in shapes]
+            values = a
+            for matrix in hidden:
+                values = jax.nn.sigmoid(values @ jnp.asarray(matrix, jnp.float32))
+            outputs.append(values @ jnp.asarray(last, jnp.float32))
+        scale, shift = outputs
+        halves[1 - index % 2] = (1 + 0.5 * jnp.tanh(scale)) * b + shift
+    return jnp.concatenate(halves)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from compgen_jax.settings import choice, number, require
+from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.tasks.task import refuse
 
 DRAWS = 1000  # random supports tried before a connected one is built
 MAX_SETS = 10**7  # their table takes a few hundred megabytes
@@ -68,12 +68,12 @@ def all_sets(modules: int, most: int):
 def index_of(sets_SxM):
     """(S,) the rows of `all_sets` that the sets are, for any `most`."""
     modules = sets_SxM.shape[1]
-    left_SxM = sets_SxM[:, ::-1].cumsum(1, dtype=np.int16)[:, ::-1]  # members from a module on
-    sizes = range(left_SxM.max(initial=0) + 1)
+    later_SxM = sets_SxM[:, ::-1].cumsum(1, dtype=np.int16)[:, ::-1]  # members from a module on
+    sizes = range(later_SxM.max(initial=0) + 1)
     after_MxK = np.array([[comb(modules - 1 - m, k) for k in sizes] for m in range(modules)])
     end_K = np.array([n_sets(modules, k) for k in sizes])
-    later_S = (after_MxK[np.arange(modules), left_SxM] * sets_SxM).sum(1)
-    return end_K[left_SxM[:, 0]] - 1 - later_S
+    after_S = (after_MxK[np.arange(modules), later_SxM] * sets_SxM).sum(1)
+    return end_K[later_SxM[:, 0]] - 1 - after_S
 
 
 def connects(sets_SxM) -> bool:
@@ -90,76 +90,80 @@ def least_to_connect(modules: int, most: int) -> int:
     """The fewest sets that are compositional and connected: ceil((M - 1) / (K - 1)), at least 1."""
     if modules == 1:
         return 1
-    hint = "sets of a single module connect nothing; must be at least 2"
-    require(most != 1, "task.most", most, hint)
+    if most == 1:
+        raise ConfigError("config.task.most=1: single modules connect nothing; must be at least 2")
     return -(-(modules - 1) // (most - 1))
 
 
 # --- splits ----------------------------------------------------------------------------------
 
 
-def split(settings: ModuleSupportConfig, modules: int, most: int):
-    """(T,) bool, in the order of `all_sets`: which sets are seen. Raises ConfigError."""
-    n = n_seen(settings, modules, most)
-    rng = np.random.default_rng(settings.seed)
-    return KINDS[settings.name].split(rng, all_sets(modules, most), n)
+def limits(kind: str, modules: int, most: int) -> tuple[int, int]:
+    """The fewest and the most seen sets that a kind of support can have."""
+    groups, greatest = [modules], n_sets(modules, most) - 1
+    if kind == "disconnected":
+        groups = [modules // 2, modules - modules // 2]
+        greatest = n_sets(1, most) + n_sets(modules - 1, most)
+    elif kind == "non_compositional":
+        groups, greatest = [modules - 1], n_sets(modules - 1, most)
+    least = sum(least_to_connect(group, most) for group in groups)
+    return max(least, modules) if kind == "unpopular" else least, greatest
 
 
 def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
     """The number of seen sets. Raises ConfigError if no such support has that many."""
-    require(modules >= 2, "task.modules", modules, "must be at least 2")
-    hint = f"must be at most config.task.modules={modules}, at least 1"
-    require(1 <= most <= modules, "task.most", most, hint)
-    total, kind = n_sets(modules, most), KINDS[settings.name]
-    made = f"config.task.modules={modules} make {total} sets of up to {most}"
-    require(total <= MAX_SETS, "task.most", most, f"{made}; must be at most {MAX_SETS}")
-    least, greatest = kind.least(modules, most), kind.greatest(modules, most)
+    total = n_sets(modules, most)
+    refuse({
+        f"modules={modules}: must be at least 2": modules < 2,
+        f"most={most}: must be at most config.task.modules={modules}, at least 1":
+            not 1 <= most <= modules,
+        f"most={most}: config.task.modules={modules} make {total} sets; must be at most {MAX_SETS}":
+            total > MAX_SETS,
+    })  # fmt: skip
+    least, greatest = limits(settings.name, modules, most)
     if settings.name == "non_compositional" and not settings.seen:
         return greatest
     held_out = int(Fraction(str(settings.held_out_share)) * total)  # exact, unlike in floats
     n = settings.seen or total - held_out
-    flag = "seen" if settings.seen else "held_out_share"
-    asked = f"task.support.{flag}", getattr(settings, flag)
-    said = f"{n} of {total} sets seen; must be"
-    require(1 <= n < total, *asked, f"{said} at least 1 and at most {total - 1}")
+    field = "seen" if settings.seen else "held_out_share"
+    least, greatest = max(least, 1), min(greatest, total - 1)
     limit = f"at least {least}" if n < least else f"at most {greatest}"
-    of_what = f"{settings.name!r} with {modules} modules in sets of up to {most}"
-    require(least <= n <= greatest, *asked, f"{said} {limit} for {of_what}")
+    refuse({
+        f"support.{field}={vars(settings)[field]}: {n} of {total} sets seen; must be {limit} for "
+        f"{settings.name!r} with {modules} modules in sets of up to {most}":
+            not least <= n <= greatest,
+    })  # fmt: skip
     return n
 
 
-def _random(rng, sets_TxM, n: int):
-    options_T = np.ones(len(sets_TxM), bool)
-    return _connected(rng, sets_TxM, options_T, n, [np.arange(sets_TxM.shape[1])])
-
-
-def _non_compositional(rng, sets_TxM, n: int):
-    return _connected(rng, sets_TxM, ~sets_TxM[:, -1], n, [np.arange(sets_TxM.shape[1] - 1)])
-
-
-def _disconnected(rng, sets_TxM, n: int):
-    modules, most = sets_TxM.shape[1], _most(sets_TxM)
-    first = max(s for s in range(1, modules // 2 + 1) if _within(modules, most, s) >= n)
-    within_T = ~(sets_TxM[:, :first].any(1) & sets_TxM[:, first:].any(1))
-    return _connected(rng, sets_TxM, within_T, n, np.split(np.arange(modules), [first]))
-
-
-def _within(modules: int, most: int, first: int) -> int:
-    """The number of sets of the first modules alone or of the others alone."""
-    return n_sets(first, most) + n_sets(modules - first, most)
-
-
-def _connected(rng, sets_TxM, options_T, n: int, groups):
-    """n of the options at random such that every group of modules is connected in itself."""
+def split(settings: ModuleSupportConfig, modules: int, most: int):
+    """(T,) bool, in the order of `all_sets`: which sets are seen. Raises ConfigError."""
+    n, kind = n_seen(settings, modules, most), settings.name
+    rng, sets_TxM = np.random.default_rng(settings.seed), all_sets(modules, most)
+    if kind == "popular":
+        return _popular(rng, sets_TxM, most, n)
+    if kind == "unpopular":
+        return _unpopular(sets_TxM, most, n)
+    if kind == "equal":
+        return _equal(rng, sets_TxM, most, n)
+    options_T, groups = np.ones(len(sets_TxM), bool), [np.arange(modules)]
+    if kind == "non_compositional":
+        options_T, groups = ~sets_TxM[:, -1], [np.arange(modules - 1)]
+    elif kind == "disconnected":
+        sizes = range(1, modules // 2 + 1)
+        first = max(k for k in sizes if n_sets(k, most) + n_sets(modules - k, most) >= n)
+        options_T = ~(sets_TxM[:, :first].any(1) & sets_TxM[:, first:].any(1))
+        groups = np.split(np.arange(modules), [first])
+    # n of the options at random such that every group of modules is connected in itself
     for _ in range(DRAWS):
         seen_T = _some(rng, options_T, n)
         if all(connects(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
             return seen_T
-    trees = [_tree(sets_TxM, rng.permutation(group), rng.integers) for group in groups]
+    trees = [_tree(sets_TxM, most, rng.permutation(group), rng.integers) for group in groups]
     return _filled(rng, np.any(trees, axis=0), options_T, n)
 
 
-def _popular(rng, sets_TxM, n: int):
+def _popular(rng, sets_TxM, most: int, n: int):
     modules = sets_TxM.shape[1]
     # the number of sets with one of the first 1, 2, ... modules
     touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
@@ -170,11 +174,11 @@ def _popular(rng, sets_TxM, n: int):
         if connects(sets_TxM[filled_T]):
             return filled_T
     order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])  # no hub: module 0 in every set
-    return _filled(rng, _tree(sets_TxM, order, lambda joined: 0), next_T, n)
+    return _filled(rng, _tree(sets_TxM, most, order, lambda joined: 0), next_T, n)
 
 
-def _unpopular(rng, sets_TxM, n: int):
-    modules, most = sets_TxM.shape[1], _most(sets_TxM)
+def _unpopular(sets_TxM, most: int, n: int):
+    modules = sets_TxM.shape[1]
     core = max(c for c in range(1, modules) if n_sets(c, most) + modules - c <= n)
     seen_T = ~sets_TxM[:, core:].any(1)
     fits_T = ~sets_TxM[:, core + 1 :].any(1)
@@ -183,29 +187,24 @@ def _unpopular(rng, sets_TxM, n: int):
     return seen_T
 
 
-def _equal(rng, sets_TxM, n: int):
-    no_T, every_T = np.zeros(len(sets_TxM), bool), np.ones(len(sets_TxM), bool)
+def _equal(rng, sets_TxM, most: int, n: int):
+    every_T = np.ones(len(sets_TxM), bool)
     for _ in range(DRAWS):
-        seen_T = _evened(rng, sets_TxM, _some(rng, every_T, n), no_T)
+        seen_T = _evened(rng, sets_TxM, _some(rng, every_T, n), ~every_T)
         if connects(sets_TxM[seen_T]):
             return seen_T
-    return _equal_on_a_path(rng, sets_TxM, n)
-
-
-def _equal_on_a_path(rng, sets_TxM, n: int):
-    """The most equal of some supports that contain a path, in which no module occurs thrice."""
-    closest = []
+    # the most equal of some supports that contain a path, in which no module occurs thrice
+    closest_T, least = None, np.inf
     for _ in range(DRAWS):
         order = rng.permutation(sets_TxM.shape[1])
-        path_T = _tree(sets_TxM, order, lambda joined: joined - 1)
-        seen_T = _filled(rng, path_T, np.ones(len(sets_TxM), bool), n)
-        seen_T = _evened(rng, sets_TxM, seen_T, path_T)
+        path_T = _tree(sets_TxM, most, order, lambda joined: joined - 1)
+        seen_T = _evened(rng, sets_TxM, _filled(rng, path_T, every_T, n), path_T)
         spread = np.ptp(sets_TxM[seen_T].sum(0))
-        if not closest or spread < closest[0]:
-            closest = [spread, seen_T]
+        if spread < least:
+            closest_T, least = seen_T, spread
         if spread <= 1:
             break
-    return closest[1]
+    return closest_T
 
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
@@ -233,15 +232,15 @@ def _evened(rng, sets_TxM, seen_T, fixed_T):
         use_M[least_used] += len(chosen)
 
 
-def _tree(sets_TxM, order, joint: Callable):
+def _tree(sets_TxM, most: int, order, joint: Callable):
     """(T,) bool: the fewest sets that connect the modules in `order`. Each set joins up to K - 1
-    modules to one of the `joined` ones before them, that at `joint(joined)`."""
-    each = max(_most(sets_TxM) - 1, 1)
-    starts = range(1, max(len(order), 2), each)
+    modules to one of the `joined` ones before them, number `joint(joined)` of the order."""
+    step = max(most - 1, 1)
+    starts = range(1, max(len(order), 2), step)
     tree_SxM = np.zeros((len(starts), sets_TxM.shape[1]), bool)
     for row, joined in zip(tree_SxM, starts, strict=True):
         row[order[joint(joined)]] = True
-        row[order[joined : joined + each]] = True
+        row[order[joined : joined + step]] = True
     tree_T = np.zeros(len(sets_TxM), bool)
     tree_T[index_of(tree_SxM)] = True
     return tree_T
@@ -257,35 +256,3 @@ def _some(rng, options_T, n: int):
 def _filled(rng, seen_T, options_T, n: int):
     """(T,) bool: the seen sets and as many of the options as make them n."""
     return seen_T | _some(rng, options_T & ~seen_T, n - seen_T.sum())
-
-
-def _most(sets_TxM) -> int:
-    """K of a table of all sets; the last set is among the largest."""
-    return int(sets_TxM[-1].sum())
-
-
-class Kind(NamedTuple):
-    """split: rng, table (T, M), number of seen sets -> (T,) bool.
-    least, greatest: M, K -> the fewest and the most seen sets that it can have."""
-
-    split: Callable
-    least: Callable = least_to_connect
-    greatest: Callable = lambda modules, most: n_sets(modules, most) - 1
-
-
-KINDS = {
-    "random": Kind(_random),
-    "equal": Kind(_equal),
-    "disconnected": Kind(
-        _disconnected,
-        lambda m, k: least_to_connect(m // 2, k) + least_to_connect(m - m // 2, k),
-        lambda m, k: _within(m, k, 1),
-    ),
-    "non_compositional": Kind(
-        _non_compositional,
-        lambda m, k: least_to_connect(m - 1, k),
-        lambda m, k: n_sets(m - 1, k),
-    ),
-    "popular": Kind(_popular),
-    "unpopular": Kind(_unpopular, lambda m, k: max(m, least_to_connect(m, k))),
-}

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import Family, choice, number, require, traced
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
 from compgen_jax.tasks import baselines, module_codes, module_supports, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -31,7 +31,7 @@ RIGHT = 0.95  # the R^2 from which a task counts as answered
 FITTED = 4096  # the number of tasks that bilinear maps and readers of codes are fitted to
 RIDGE = 1e-6  # of the features' mean square, as some columns repeat others
 # of kernel regression: of 36 choices those with the least error on examples left out (69 sets seen)
-OF_LATENT, LENGTH, KERNEL_RIDGE = 2.0, 4.0, 1e-4
+LATENT_SCALE, LENGTH, KERNEL_RIDGE = 2.0, 4.0, 1e-4
 MOST_EXAMPLES = 24_000  # of kernel regression, which then takes 10 GB
 
 
@@ -56,6 +56,10 @@ class LatentTask(Family):
     code: LatentCodeConfig = LatentCodeConfig()
     support: ModuleSupportConfig = traced(ModuleSupportConfig())
 
+    # A subclass has `fields(constants)`: fields of the task from the settings with the default
+    # support, so that what these give is computed once for all supports; and `code_r2()`: how well
+    # an affine map reads the latent from its code.
+
     def check(self, config):
         module_supports.n_seen(self.support, self.modules, self.most)
 
@@ -63,15 +67,6 @@ class LatentTask(Family):
         """Raises ConfigError for a support that cannot be."""
         with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
             return _task(self)
-
-    def fields(self, constants) -> dict:
-        """Fields of the task. `constants` are the settings with the default support: what they
-        give is computed once for all supports."""
-        raise NotImplementedError
-
-    def code_r2(self) -> float:
-        """How well an affine map reads the latent from its code."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -93,17 +88,18 @@ class Modules(LatentTask):
 
     def check(self, config):
         super().check(config)
-        few = self.tasks * self.samples <= MOST_EXAMPLES
-        require(few, "task.tasks", self.tasks, f"makes more than {MOST_EXAMPLES:,} examples")
+        if self.tasks * self.samples > MOST_EXAMPLES:
+            limit = f"makes more than {MOST_EXAMPLES:,} examples"
+            raise ConfigError(f"config.task.tasks={self.tasks}: {limit}")
 
     def make(self):
         return _shown_again(super().make(), self) if self.tasks else super().make()
 
     def code_r2(self):
-        return _constants(self)[1]
+        return _means_and_code_r2(self)[1]
 
     def fields(self, constants):
-        teacher, (mean_O, _) = draw_teacher(constants), _constants(constants)
+        teacher, (mean_O, _) = draw_teacher(constants), _means_and_code_r2(constants)
         others = {
             "sum_of_singles": partial(sum_of_singles, teacher=teacher),
             "bilinear": partial(bilinear, settings=self),
@@ -158,14 +154,10 @@ def respond(teacher: Teacher, latent, inputs_SxI):
     return hidden @ teacher.readout.T
 
 
-def draw_inputs(key, settings: Modules):
-    """(S, I) uniform in [-1, 1]."""
-    return jax.random.uniform(key, (settings.samples, settings.inputs), minval=-1.0)
-
-
+@partial(jax.jit, static_argnames="law")
 def weigh(key, active_M, law: str):
     """The latent (M,) of a set of modules (M,), which is 1 for active ones. The weights follow
-    `law`; see `Modules`."""
+    `law`; see `LatentTask`."""
     if law == "khot":
         return active_M
     if law == "discrete":
@@ -179,15 +171,20 @@ def draw_latent(key, dataset: sampling.Table, law: str):
     return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
+def draw_inputs(key, samples: int, settings: Modules):
+    """(S, I) uniform in [-1, 1]."""
+    return jax.random.uniform(key, (samples, settings.inputs), minval=-1.0)
+
+
 def example(key, point, settings: Modules, teacher: Teacher) -> Example:
     """((code (E,), inputs (S, I)), outputs (S, O)) of one latent; the key draws the inputs."""
-    inputs = draw_inputs(key, settings)
+    inputs = draw_inputs(key, settings.samples, settings)
     if settings.code.name == "fewshot":
-        shown = replace(settings, samples=settings.code.pairs)
-        given = draw_inputs(jax.random.fold_in(key, sampling.tag("fewshot")), shown)
-        code = jnp.concatenate([given, respond(teacher, point, given)], axis=1).ravel()
+        key = jax.random.fold_in(key, sampling.tag("fewshot"))
+        shown = draw_inputs(key, settings.code.pairs, settings)
+        code = jnp.concatenate([shown, respond(teacher, point, shown)], axis=1).ravel()
     else:
-        code = module_codes.of_latent(settings.code, settings.modules)(point)
+        code = module_codes.encode(point, settings.code)
     return Example((code, inputs), respond(teacher, point, inputs))
 
 
@@ -201,13 +198,13 @@ def scores(output, truth, point, mean_O) -> dict:
     task_accuracy: whether `task_r2` is at least `RIGHT`.
     """
     error_O = jnp.mean(jnp.square(output - truth), axis=0)
-    own_O = jnp.mean(jnp.square(truth - truth.mean(axis=0, keepdims=True)), axis=0)
-    task_r2 = 1 - jnp.sum(error_O) / jnp.sum(own_O)
+    variance_O = jnp.mean(jnp.square(truth - truth.mean(axis=0, keepdims=True)), axis=0)
+    task_r2 = 1 - jnp.sum(error_O) / jnp.sum(variance_O)
     return {
         "mse": jnp.mean(error_O),
         "variance": jnp.mean(jnp.square(truth - mean_O[None])),
         "task_r2": task_r2,
-        "ratios_r2": jnp.mean(1 - error_O / own_O),
+        "ratios_r2": jnp.mean(1 - error_O / variance_O),
         "task_accuracy": task_r2 >= RIGHT,
     }
 
@@ -226,28 +223,29 @@ def derived(means: dict) -> dict:
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def sum_of_singles(asked: baselines.Asked, teacher: Teacher):
+def sum_of_singles(query: baselines.Query, teacher: Teacher):
     """The sum of the teacher's answers for each active module alone, with its weight."""
 
     def predict(latent, inputs):
-        alone = jax.vmap(lambda one: respond(teacher, one, inputs))(jnp.diag(latent))
+        alone = jax.vmap(respond, (None, 0, None))(teacher, jnp.diag(latent), inputs)
         return jnp.sum(alone, axis=0)
 
-    return jax.vmap(predict)(jnp.asarray(asked.points), asked.inputs[1])
+    return jax.vmap(predict)(jnp.asarray(query.points), query.inputs[1])
 
 
-def bilinear(asked: baselines.Asked, settings: Modules):
+def bilinear(query: baselines.Query, settings: Modules):
     """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of the
     seen sets."""
     with jax.ensure_compile_time_eval():
         weights_MxIxO = _bilinear_map(settings)
-    of_latent = _with_ones(jnp.asarray(asked.points), jnp)
-    of_inputs = _with_ones(asked.inputs[1], jnp)
-    return jnp.einsum("bm,bsi,mio->bso", of_latent, of_inputs, weights_MxIxO)
+    latents, inputs = _with_ones(jnp, jnp.asarray(query.points), query.inputs[1])
+    return jnp.einsum("bm,bsi,mio->bso", latents, inputs, weights_MxIxO)
 
 
-def _with_ones(values, numpy):
-    return numpy.concatenate([numpy.ones((*values.shape[:-1], 1)), values], axis=-1)
+def _with_ones(numpy, *arrays):
+    return [
+        numpy.concatenate([numpy.ones((*array.shape[:-1], 1)), array], axis=-1) for array in arrays
+    ]
 
 
 @functools.lru_cache(maxsize=256)
@@ -255,19 +253,18 @@ def _bilinear_map(settings: Modules):
     """(1 + M, 1 + I, O) float32 NumPy: the weights of a bilinear map, from the normal equations in
     float64."""
     constants = replace(settings, support=ModuleSupportConfig())
-    dataset = _task(settings).dataset(None)
     # padded, so that all supports share one program
     capacity = module_supports.n_sets(settings.modules, settings.most)
-    teacher = draw_teacher(constants)
-    fitted = _fitted_tasks(constants, sampling.padded(dataset, capacity), teacher[:3])
-    latents_BxM, inputs_BxSxI, answers_BxSxO = (np.asarray(each, np.float64) for each in fitted)
-    of_latent, of_inputs = _with_ones(latents_BxM, np), _with_ones(inputs_BxSxI, np)
+    dataset = sampling.padded(_task(settings).dataset(None), capacity)
+    fitted = _fitted_tasks(constants, dataset, draw_teacher(constants)[:3])
+    latents_BxM, inputs_BxSxI, answers_BxSxO = (np.asarray(a, np.float64) for a in fitted)
+    latents_BxM, inputs_BxSxI = _with_ones(np, latents_BxM, inputs_BxSxI)
     answers = answers_BxSxO.reshape(-1, settings.outputs)
-    features = np.einsum("bm,bsi->bsmi", of_latent, of_inputs).reshape(len(answers), -1)
+    features = np.einsum("bm,bsi->bsmi", latents_BxM, inputs_BxSxI).reshape(len(answers), -1)
     gram = features.T @ features
     gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
     weights = np.linalg.solve(gram, features.T @ answers)
-    shape = of_latent.shape[-1], of_inputs.shape[-1], settings.outputs
+    shape = latents_BxM.shape[-1], inputs_BxSxI.shape[-1], settings.outputs
     return weights.reshape(shape).astype(np.float32)
 
 
@@ -276,12 +273,12 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
     """Latents (FITTED, M) of the seen sets, with inputs and answers."""
     teacher = Teacher(*arrays, settings.most)
 
-    def one(key):
+    def draw(key):
         latent = draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
-        inputs = draw_inputs(jax.random.fold_in(key, 1), settings)
+        inputs = draw_inputs(jax.random.fold_in(key, 1), settings.samples, settings)
         return latent, inputs, respond(teacher, latent, inputs)
 
-    return jax.vmap(one)(jax.random.split(stream(settings.seed, "bilinear"), FITTED))
+    return jax.vmap(draw)(jax.random.split(stream(settings.seed, "bilinear"), FITTED))
 
 
 # --- the same tasks again and again -----------------------------------------------------------
@@ -289,28 +286,28 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
 
 def _shown_again(task: Task, settings: Modules) -> Task:
     """The task with so many tasks shown; a column behind the latent numbers them."""
-    modules, own = settings.modules, stream(settings.seed, "tasks")
+    modules, keys = settings.modules, stream(settings.seed, "tasks")
     with jax.ensure_compile_time_eval():
         draw = partial(draw_latent, dataset=task.dataset(None), law=settings.weights)
-        latents = jax.vmap(draw)(jax.random.split(own, settings.tasks))
-        shown = jnp.column_stack([latents, jnp.arange(settings.tasks)])
+        latents = jax.vmap(draw)(jax.random.split(keys, settings.tasks))
+        table = sampling.table(jnp.column_stack([latents, jnp.arange(settings.tasks)]))
 
-    def shown_example(key, point):
+    def example(key, point):
         if len(point) > modules:
             key = jax.random.fold_in(stream(settings.seed, "inputs"), point[modules].astype(int))
         return task.example(key, point[:modules])
 
-    others = {"interpolator": partial(interpolated, settings=settings)}
+    interpolator = partial(interpolated, settings=settings)
     return task._replace(
-        example=shown_example,
-        dataset=lambda key: sampling.table(shown),
+        example=example,
+        dataset=lambda key: table,
         examples=settings.tasks,
         next_batch=sampling.epochs,
-        baselines=task.baselines | others,
+        baselines=task.baselines | {"interpolator": interpolator},
     )
 
 
-def interpolated(asked: baselines.Asked, settings: Modules):
+def interpolated(query: baselines.Query, settings: Modules):
     """Kernel regression on latents and inputs, fitted to all examples that training shows. The
     kernel is Gaussian."""
     with jax.ensure_compile_time_eval():
@@ -320,12 +317,12 @@ def interpolated(asked: baselines.Asked, settings: Modules):
         apart = jnp.square(_rows(*task)[:, None] - rows_SxE[None]).sum(axis=-1)
         return jnp.exp(-apart / (2 * LENGTH**2)) @ weights_SxO + mean_O[None]
 
-    return jax.lax.map(predict, (jnp.asarray(asked.points), asked.inputs[1]))
+    return jax.lax.map(predict, (jnp.asarray(query.points), query.inputs[1]))
 
 
 def _rows(latent_M, inputs_SxI):
     """(S, M + I): what the kernel compares."""
-    repeated = jnp.broadcast_to(OF_LATENT * latent_M, (len(inputs_SxI), len(latent_M)))
+    repeated = jnp.broadcast_to(LATENT_SCALE * latent_M, (len(inputs_SxI), len(latent_M)))
     return jnp.concatenate([repeated, inputs_SxI], axis=1)
 
 
@@ -340,67 +337,49 @@ def _kernel_regression(settings: Modules):
     points = task.dataset(None).points
     (_, inputs), answers = jax.vmap(task.example, (None, 0))(jax.random.key(0), points)
     rows = np.concatenate(jax.vmap(_rows)(points[:, : settings.modules], inputs), dtype=np.float64)
-    left = np.concatenate(answers, dtype=np.float64)
-    left -= (mean := left.mean(axis=0))
+    answers = np.concatenate(answers, dtype=np.float64)
+    mean = answers.mean(axis=0)
     kernel = cdist(rows, rows, "sqeuclidean")
-    np.exp(np.divide(kernel, -2 * LENGTH**2, out=kernel), out=kernel)
+    np.exp(np.divide(kernel, -2 * LENGTH**2, out=kernel), out=kernel)  # it may have gigabytes
     kernel[np.diag_indices(len(kernel))] += KERNEL_RIDGE
-    weights = solve(kernel, left, assume_a="pos", overwrite_a=True)
+    weights = solve(kernel, answers - mean, assume_a="pos", overwrite_a=True)
     return rows.astype(np.float32), weights.astype(np.float32), mean.astype(np.float32)
 
 
 # --- the task --------------------------------------------------------------------------------
 
 
-def draw_tests(sets, seen, settings):
-    """(2 tests, M) float32 NumPy: latents of seen sets, then of held-out sets, in an order drawn by
-    the task's seed. The sets of a region occur equally often, to 1. `sets` (T, M), `seen` (T,)."""
-    rng = np.random.default_rng(settings.seed)
-    chosen = [
-        np.resize(rng.permutation(np.flatnonzero(region)), settings.tests)
-        for region in (seen, ~seen)
-    ]
-    active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
-    keys = jax.random.split(stream(settings.seed, "tests"), len(active))
-    return np.asarray(_weigh_all(keys, active, settings.weights))
-
-
-@partial(jax.jit, static_argnums=2)
-def _weigh_all(keys, active, law: str):
-    return jax.vmap(partial(weigh, law=law))(keys, active)
-
-
 @functools.lru_cache(maxsize=64)
-def _constants(settings: Modules):
+def _means_and_code_r2(settings: Modules):
     """The mean outputs (O,) over all sets, and how well an affine map reads the latent from its
     code; the same for all supports."""
-    teacher = draw_teacher(settings)
+    make_example = partial(example, settings=settings, teacher=draw_teacher(settings))
     sets = module_supports.all_sets(settings.modules, settings.most)
-    every = sampling.table(jnp.asarray(sets, jnp.float32))
+    table = sampling.table(jnp.asarray(sets, jnp.float32))
 
-    def outputs_and_codes(keys):
-        of_latent = jax.vmap(lambda key: jax.random.fold_in(key, 0))(keys)
-        latents = jax.vmap(lambda key: draw_latent(key, every, settings.weights))(of_latent)
-        of_example = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-        (codes, _), outputs = jax.vmap(partial(example, settings=settings, teacher=teacher))(
-            of_example, latents
-        )
+    def draw(key):
+        latent = draw_latent(jax.random.fold_in(key, 0), table, settings.weights)
+        (code, _), outputs = make_example(jax.random.fold_in(key, 1), latent)
+        return latent, code, outputs
+
+    @jax.jit
+    def draw_all(keys):
+        latents, codes, outputs = jax.vmap(draw)(keys)
         return latents, codes, outputs.mean(axis=(0, 1))
 
-    latents, codes, mean_O = map(np.asarray, jax.jit(outputs_and_codes)(
-        jax.random.split(stream(settings.seed, "means"), FITTED)
-    ))  # fmt: skip
+    keys = jax.random.split(stream(settings.seed, "means"), FITTED)
+    latents, codes, mean_O = jax.device_get(draw_all(keys))
     return mean_O, affine_r2(codes, latents)
 
 
 def affine_r2(codes_BxE, latents_BxM) -> float:
     """R^2 of an affine map from codes to latents, fitted to one half and measured on the other."""
     half = len(codes_BxE) // 2
-    codes = np.concatenate([np.ones((len(codes_BxE), 1)), codes_BxE], axis=1).astype(np.float64)
+    (codes,) = _with_ones(np, codes_BxE.astype(np.float64))
     fitted, *_ = np.linalg.lstsq(codes[:half], latents_BxM[:half], rcond=1e-9)
-    left = latents_BxM[half:]
-    total = np.square(left - left.mean(axis=0)).sum()
-    return float(1 - np.square(left - codes[half:] @ fitted).sum() / total)
+    others = latents_BxM[half:]
+    total = np.square(others - others.mean(axis=0)).sum()
+    return float(1 - np.square(others - codes[half:] @ fitted).sum() / total)
 
 
 @functools.lru_cache(maxsize=256)  # one for each of many supports
@@ -409,7 +388,21 @@ def _task(settings: LatentTask) -> Task:
     seen = module_supports.split(settings.support, settings.modules, settings.most)
     dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
     values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
+    # the measured latents: of each region, its sets in an order drawn by the task's seed
+    rng = np.random.default_rng(settings.seed)
+    chosen = [
+        np.resize(rng.permutation(np.flatnonzero(region)), settings.tests)
+        for region in (seen, ~seen)
+    ]
+    active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
+    keys = jax.random.split(stream(settings.seed, "tests"), len(active))
+    points = jax.vmap(partial(weigh, law=settings.weights))(keys, active)
     constants = replace(settings, support=ModuleSupportConfig())
+
+    def facts():
+        n_seen = int(seen.sum())
+        return {"sets": len(sets), "seen_sets": n_seen, "code_r2": constants.code_r2()}
+
     return Task(
         factors=tuple(Factor(f"{settings.factor} {m}", values) for m in range(settings.modules)),
         held_out=partial(is_among, sets=sets[~seen]),
@@ -419,12 +412,8 @@ def _task(settings: LatentTask) -> Task:
         interpolated=False,  # inputs or episodes are drawn with each example
         differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
         units={"set": float(len(sets))},
-        points=draw_tests(sets, seen, settings),
-        facts=lambda: {
-            "sets": len(sets),
-            "seen_sets": int(seen.sum()),
-            "code_r2": constants.code_r2(),
-        },
+        points=np.asarray(points),
+        facts=facts,
         **settings.fields(constants),
     )
 
@@ -432,8 +421,8 @@ def _task(settings: LatentTask) -> Task:
 def is_among(points, sets):
     """(...,) bool: whether the active modules of points (..., M) are one of the sets (S, M);
     NumPy."""
-    words = lambda active: (
-        np.packbits(active, axis=-1).astype(np.uint64)
-        @ (np.uint64(256) ** np.arange(-(-active.shape[-1] // 8), dtype=np.uint64))
-    )
-    return np.isin(words(np.asarray(points) > 0), words(np.asarray(sets, bool)))
+    words = []
+    for active in (np.asarray(points) > 0, np.asarray(sets, bool)):
+        packed = np.packbits(active, axis=-1).astype(np.uint64)
+        words.append(packed @ (np.uint64(256) ** np.arange(packed.shape[-1], dtype=np.uint64)))
+    return np.isin(*words)

@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from compgen_jax.settings import number, require
+from compgen_jax.settings import number
 from compgen_jax.tasks import baselines, module_codes, module_supports, modules, sampling
 from compgen_jax.tasks.modules import LatentTask
-from compgen_jax.tasks.task import Example
+from compgen_jax.tasks.task import Example, refuse
 
 MAP = (
     "#######",
@@ -44,13 +44,13 @@ NOTHING = 0  # the action that ends an episode
 EPSILON = 1e-6  # added to an observation's mean square
 FITTED = 4096  # the number of tasks that the majority is fitted to
 WALLS = np.array([list(row) for row in MAP]) == "#"
-PLACES = np.flatnonzero(~WALLS)  # (C,) indices of the free cells in the map, row by row
+FREE = np.flatnonzero(~WALLS)  # (C,) indices of the free cells in the map, row by row
 
 
 # (C, A): the cell that each action leads to; against a wall, the same cell
 _BESIDE = (np.argwhere(~WALLS)[:, None] + np.array([*MOVES.values()])) @ (len(MAP), 1)
 NEXT = np.where(
-    WALLS.ravel()[_BESIDE], np.arange(len(PLACES))[:, None], np.searchsorted(PLACES, _BESIDE)
+    WALLS.ravel()[_BESIDE], np.arange(len(FREE))[:, None], np.searchsorted(FREE, _BESIDE)
 )
 
 
@@ -72,25 +72,27 @@ class Preference(LatentTask):
     discount: float = number(0.9, low=0.1, high=0.99)
 
     def check(self, config):
-        fewer = f"fewer than config.task.modules={self.modules}"
-        hint = f"{fewer}; worths of so few cannot tell the preferences apart"
-        require(self.features >= self.modules, "task.features", self.features, hint)
-        hint = "examples of a preference are whole episodes; must be a code of the latent"
-        require(self.code.name != "fewshot", "task.code.name", self.code.name, hint)
+        refuse({
+            f"features={self.features}: fewer than config.task.modules={self.modules}; worths of "
+            "so few cannot tell the preferences apart": self.features < self.modules,
+            "code.name='fewshot': examples of a preference are whole episodes; must be a code of "
+            "the latent": self.code.name == "fewshot",
+        })  # fmt: skip
         super().check(config)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  (settings are few and small)
     def code_r2(self):
         sets = module_supports.all_sets(self.modules, self.most)
-        every = sampling.table(jnp.asarray(sets, jnp.float32))
-        code = module_codes.of_latent(self.code, self.modules)
+        table = sampling.table(jnp.asarray(sets, jnp.float32))
 
-        def latent_and_code(key):
-            latent = modules.draw_latent(key, every, self.weights)
-            return latent, code(latent)
+        @jax.jit
+        @jax.vmap
+        def draw(key):
+            latent = modules.draw_latent(key, table, self.weights)
+            return latent, module_codes.encode(latent, self.code)
 
         keys = jax.random.split(modules.stream(self.seed, "codes"), modules.FITTED)
-        latents, codes = map(np.asarray, jax.jit(jax.vmap(latent_and_code))(keys))
+        latents, codes = jax.device_get(draw(keys))
         return modules.affine_r2(codes, latents)
 
     def fields(self, constants):
@@ -115,11 +117,11 @@ class Preference(LatentTask):
 
 
 class Episode(NamedTuple):
-    """features (N,) of the objects.  places (N + 1,): different free cells, of the objects and of
+    """features (N,) of the objects.  cells (N + 1,): different free cells, of the objects and of
     the agent at the start."""
 
     features: jax.Array
-    places: jax.Array
+    cells: jax.Array
 
 
 class Walk(NamedTuple):
@@ -127,7 +129,7 @@ class Walk(NamedTuple):
     action, the action, and whether the episode has not ended before."""
 
     cells: jax.Array
-    left: jax.Array
+    objects: jax.Array
     actions: jax.Array
     mask: jax.Array
 
@@ -139,73 +141,61 @@ def draw_basis(settings: Preference):
 
 
 def draw_episode(key, settings: Preference) -> Episode:
-    of_features, of_places = jax.random.split(key)
+    key_features, key_cells = jax.random.split(key)
     return Episode(
-        jax.random.randint(of_features, (settings.objects,), 0, settings.features),
-        jax.random.choice(of_places, len(PLACES), (settings.objects + 1,), replace=False),
+        jax.random.randint(key_features, (settings.objects,), 0, settings.features),
+        jax.random.choice(key_cells, len(FREE), (settings.objects + 1,), replace=False),
     )
 
 
-def worths(latent, basis):
-    """(F,): the reward for an object of each feature, in full precision on any device."""
-    return jnp.sum(latent[:, None] * basis, axis=0)
-
-
-def enter(places_N, worths_N):
-    """(C, L) each: the reward for entering a cell, and the objects then left, given those left
-    before."""
-    bits_N = 2 ** jnp.arange(len(places_N))
-    left_L = jnp.arange(2 ** len(places_N))
-    here_CxN = jnp.arange(len(PLACES))[:, None] == places_N[None]
-    there_LxN = left_L[:, None] // bits_N[None] % 2 == 1
-    taken_CxLxN = here_CxN[:, None] & there_LxN[None]
-    earned = jnp.sum(jnp.where(taken_CxLxN, worths_N[None, None], 0.0), axis=-1)
-    return earned, left_L[None] - jnp.sum(jnp.where(taken_CxLxN, bits_N[None, None], 0), axis=-1)
-
-
-def plan(earned_CxL, after_CxL, settings: Preference):
-    """(C, L): the action with the greatest value after `horizon` backups, the first of equals."""
+def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
+    """The expert's episode. It follows one plan at every step: the action with the greatest value
+    after `horizon` backups, the first of equals."""
+    # the reward for an object of each feature, in full precision on any device
+    worths_N = jnp.sum(latent[:, None] * basis, axis=0)[episode.features]
+    # (C, L): the reward for entering a cell, and the objects then left, given those left before
+    bits_N = 2 ** jnp.arange(settings.objects)
+    before_L = jnp.arange(2**settings.objects)
+    is_here_CxN = jnp.arange(len(FREE))[:, None] == episode.cells[:-1][None]
+    is_left_LxN = before_L[:, None] // bits_N[None] % 2 == 1
+    taken_CxLxN = is_here_CxN[:, None] & is_left_LxN[None]
+    earned_CxL = jnp.sum(jnp.where(taken_CxLxN, worths_N[None, None], 0.0), axis=-1)
+    taken_CxL = jnp.sum(jnp.where(taken_CxLxN, bits_N[None, None], 0), axis=-1)
+    after_CxL = before_L[None] - taken_CxL
 
     def backup(values_CxAxL, _):
         best_CxL = jnp.max(values_CxAxL, axis=1)
         then_CxL = jnp.take_along_axis(best_CxL, after_CxL, axis=1)
         return (earned_CxL + settings.discount * then_CxL)[NEXT], None
 
-    start = jnp.zeros((*NEXT.shape, earned_CxL.shape[1]))
-    return jnp.argmax(jax.lax.scan(backup, start, length=settings.horizon)[0], axis=1)
-
-
-def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
-    """The expert's episode; it follows one plan at every step."""
-    worths_N = worths(latent, basis)[episode.features]
-    earned, after = enter(episode.places[:-1], worths_N)
-    policy = plan(earned, after, settings)
+    values = jnp.zeros((*NEXT.shape, len(before_L)))
+    values, _ = jax.lax.scan(backup, values, length=settings.horizon)
+    policy_CxL = jnp.argmax(values, axis=1)
 
     def step(state, _):
-        cell, left = state
-        action = policy[cell, left]
+        cell, objects = state
+        action = policy_CxL[cell, objects]
         cell = jnp.asarray(NEXT)[cell, action]
-        return (cell, after[cell, left]), (*state, action)
+        return (cell, after_CxL[cell, objects]), (*state, action)
 
-    start = episode.places[-1], jnp.asarray(earned.shape[1] - 1, after.dtype)
-    _, (cells, left, actions) = jax.lax.scan(step, start, length=settings.horizon)
+    start = episode.cells[-1], jnp.asarray(len(before_L) - 1, after_CxL.dtype)
+    _, (cells, objects, actions) = jax.lax.scan(step, start, length=settings.horizon)
     # an agent that does nothing once does nothing for ever
     mask = jnp.concatenate([jnp.ones(1, bool), actions[:-1] != NOTHING])
-    return Walk(cells, left, actions, mask)
+    return Walk(cells, objects, actions, mask)
 
 
-def observe(episode: Episode, cell, left, features: int):
+def observe(episode: Episode, cell, objects, features: int):
     """(49 (F + 2),): for every cell of the map, row by row, the feature of an object that is left
     there, whether the agent is there, and whether it is a wall. Divided by the root mean square."""
-    channels, places = features + 2, jnp.asarray(PLACES)
+    channels, free = features + 2, jnp.asarray(FREE)
     walls = np.zeros((WALLS.size, channels), np.float32)
     walls[:, -1] = WALLS.ravel()
-    objects_N = places[episode.places[:-1]] * channels + episode.features
-    at = jnp.append(objects_N, places[cell] * channels + features)
-    there = jnp.append(left // 2 ** jnp.arange(len(objects_N)) % 2, 1)
-    ones = WALLS.sum() + jnp.sum(there)
-    value = jax.lax.rsqrt(ones / walls.size + EPSILON)
-    return (walls.ravel() * value).at[at].set(there * value, unique_indices=True)
+    objects_N = free[episode.cells[:-1]] * channels + episode.features
+    index = jnp.append(objects_N, free[cell] * channels + features)
+    exists = jnp.append(objects // 2 ** jnp.arange(len(objects_N)) % 2, 1)
+    value = jax.lax.rsqrt((WALLS.sum() + jnp.sum(exists)) / walls.size + EPSILON)
+    return (walls.ravel() * value).at[index].set(exists * value, unique_indices=True)
 
 
 # --- examples and scores ---------------------------------------------------------------------
@@ -213,12 +203,13 @@ def observe(episode: Episode, cell, left, features: int):
 
 def example(key, point, settings: Preference, basis) -> Example:
     """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))) of one latent; the key
-    draws objects and places."""
+    draws objects and cells."""
     episode = draw_episode(key, settings)
-    cells, left, actions, mask = walk(point, episode, settings, basis)
-    shown = jax.vmap(lambda cell, left: observe(episode, cell, left, settings.features))
-    code = module_codes.of_latent(settings.code, settings.modules)(point)
-    return Example((code, shown(cells, left)), (actions, mask))
+    cells, objects, actions, mask = walk(point, episode, settings, basis)
+    observe_all = jax.vmap(observe, (None, 0, 0, None))
+    code = module_codes.encode(point, settings.code)
+    observations = observe_all(episode, cells, objects, settings.features)
+    return Example((code, observations), (actions, mask))
 
 
 def cross_entropy(logits_DxA, target):
@@ -256,24 +247,24 @@ def _mean(values_D, mask_D):
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def nearest_seen(asked: baselines.Asked):
+def nearest_seen(query: baselines.Query):
     """The actions of the expert of the nearest seen point in the same episode; nothing after its
     end."""
-    ended = ~jnp.any(asked.nearest > 0, axis=-1)
-    return asked.nearest.at[..., NOTHING].add(ended.astype(asked.nearest.dtype))
+    ended = ~jnp.any(query.nearest > 0, axis=-1)
+    return query.nearest.at[..., NOTHING].add(ended.astype(query.nearest.dtype))
 
 
-def majority(asked: baselines.Asked, settings: Preference, basis):
+def majority(query: baselines.Query, settings: Preference, basis):
     """The most frequent action at each step, in episodes of `FITTED` other tasks of seen sets."""
     dataset = settings.make().dataset(None)
 
     def shares(key):
         latent = modules.draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
         episode = draw_episode(jax.random.fold_in(key, 1), settings)
-        _, _, actions, mask = walk(latent, episode, settings, basis)
-        return as_shares((actions, mask))
+        expert = walk(latent, episode, settings, basis)
+        return as_shares((expert.actions, expert.mask))
 
     keys = jax.random.split(modules.stream(settings.seed, "majority"), FITTED)
     counts_DxA = jnp.sum(jax.lax.map(shares, keys, batch_size=256), axis=0)
     most = jax.nn.one_hot(jnp.argmax(counts_DxA, axis=-1), len(MOVES))
-    return jnp.broadcast_to(most[None], asked.truths.shape)
+    return jnp.broadcast_to(most[None], query.truths.shape)

@@ -33,49 +33,48 @@ class Cells:
         self.sizes = tuple(len(factor.values) for factor in self.factors)
         self.points = tasks.cells(factors) if self.is_grid else np.asarray(points, np.float32)
 
-    def places(self, points):
+    def value_indices(self, points):
         """(..., F) int: which of its factor's values each number of the points is nearest to."""
         return tasks.nearest_values(self.factors, points)
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        place = self.places(points) @ np.cumprod([1, *self.sizes[:-1]])
-        return place if self.is_grid else tasks.numpy_of(points).asarray(self._of_place)[place]
+        combination = self.value_indices(points) @ np.cumprod([1, *self.sizes[:-1]])
+        if self.is_grid:
+            return combination
+        return tasks.numpy_of(points).asarray(self._cell_of_combination)[combination]
 
     def is_held_out(self, points):
         """(...,) bool: a point that lacks a factor is not held out."""
-        held_out = tasks.numpy_of(points).asarray(self.held_out)[self.index(points)]
-        return held_out & ~self._incomplete(points)
+        numpy = tasks.numpy_of(points)
+        incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1)
+        return numpy.asarray(self.held_out)[self.index(points)] & ~incomplete
 
     def nearest_seen(self, points):
         """(..., F): the nearest ID cell of each point's cell, NaN for a point that is ID or lacks a
         factor. Distances are in cells."""
         numpy = tasks.numpy_of(points)
-        nearest = numpy.asarray(self._nearest)[self.index(points)]
-        return numpy.where(self._incomplete(points)[..., None], numpy.nan, nearest)
-
-    def _incomplete(self, points):
-        return tasks.numpy_of(points).isnan(points[..., : len(self.factors)]).any(axis=-1)
+        incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
+        nearest = numpy.asarray(self._nearest_seen_of_cell)[self.index(points)]
+        return numpy.where(incomplete, numpy.nan, nearest)
 
     def _nearest_of(self, cells_B):
-        """(places,) int: the nearest of these cells for every combination of the factors' values,
-        which for a grid are its cells."""
+        """(combinations,) int: the nearest of these cells for all combinations of values."""
         cell = np.full(math.prod(self.sizes), -1)
-        cell[self._places[cells_B]] = np.flatnonzero(cells_B)
+        cell[self._combination_of_cell[cells_B]] = np.flatnonzero(cells_B)
         return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
 
     @functools.cached_property
-    def _places(self):
-        """(B,) int: which combination of the factors' values each cell is."""
-        at = self.points
-        return np.arange(len(at)) if self.is_grid else tasks.nearest_cell(self.factors, at)
+    def _combination_of_cell(self):
+        if self.is_grid:
+            return np.arange(len(self.points))
+        return tasks.nearest_cell(self.factors, self.points)
 
     @functools.cached_property
-    def _of_place(self):
+    def _cell_of_combination(self):
         return self._nearest_of(np.ones(len(self.points), bool))
 
     @functools.cached_property
-    def _nearest(self):
-        """(B, F) float32: `nearest_seen` of every cell."""
-        nearest = self.points[self._nearest_of(~self.held_out)[self._places]]
+    def _nearest_seen_of_cell(self):
+        nearest = self.points[self._nearest_of(~self.held_out)[self._combination_of_cell]]
         return np.where(self.held_out[:, None], nearest, np.float32(np.nan))

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, demand, number, require, traced
+from compgen_jax.settings import Family, choice, number, traced
 from compgen_jax.tasks import baselines, digits, images, regions, sampling
-from compgen_jax.tasks.task import Example, Factor, Task, numpy_of
+from compgen_jax.tasks.task import Example, Factor, Task, numpy_of, refuse
 
 BANK = 720  # at most so many true images are compared with an answer
 CLOSE = 1e-3  # degrees, or a share of a step between cells: rounding errors
@@ -83,18 +83,19 @@ class Rotation(Family):
 
     def check(self, config):
         objects, gap = self.objects, self.gap
-        are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
-        differ = are_digits(objects) and 0 < len(objects) == len(set(objects))
-        hint = "must be one or more different digits from 0 to 9"
-        require(differ, "task.objects", objects, hint)
-        hint = f"must name some of config.task.objects={objects!r}"
-        require(are_digits(gap.of) and set(gap.of) <= set(objects), "task.gap.of", gap.of, hint)
-        side, own = self.side, digits.SIDE
-        hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
-        require(not self.mnist_path or side == own, "task.side", side, hint)
-        fits = gap.region != "gap" or gap.low < gap.high < gap.low + 360
-        hint = f"must be greater than config.task.gap.low={gap.low:g} and less than once round from"
-        demand(fits, f"config.task.gap.high={gap.high:g}: {hint} it, {gap.low + 360:g}")
+        are_digits = all(type(value) is int and 0 <= value <= 9 for value in objects)
+        refuse({
+            f"objects={objects!r}: must be one or more different digits from 0 to 9":
+                not are_digits or not 0 < len(objects) == len(set(objects)),
+            f"gap.of={gap.of!r}: must name some of config.task.objects={objects!r}":
+                not set(gap.of) <= set(objects),
+            f"side={self.side}: images of config.task.mnist_path have {digits.SIDE} x "
+            f"{digits.SIDE} pixels; must be {digits.SIDE}":
+                self.mnist_path and self.side != digits.SIDE,
+            f"gap.high={gap.high:g}: must be greater than config.task.gap.low={gap.low:g} and less "
+            f"than once round from it, {gap.low + 360:g}":
+                gap.region == "gap" and not gap.low < gap.high < gap.low + 360,
+        })  # fmt: skip
 
     def make(self) -> Task:
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
@@ -112,27 +113,17 @@ def turned(image_HxW, degrees):
     mode='constant') by minus the angle, since SciPy's row 0 is at the top. Other images fade over
     one pixel, as with mode='grid-constant'.
     """
-    places = _places(len(image_HxW), degrees, jnp)
-    return jax.scipy.ndimage.map_coordinates(image_HxW, places, order=1, mode="constant")
+    positions = _positions(len(image_HxW), degrees, jnp)
+    return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
 
 
-def _places(side: int, degrees, numpy):
+def _positions(side: int, degrees, numpy):
     """[row, column] of the point that each pixel of a turned image shows."""
     centre, turn = (side - 1) / 2, degrees * (np.pi / 180)
     offset_N = numpy.arange(side) - centre
     y, x = offset_N[:, None], offset_N[None, :]
     cos, sin = numpy.cos(turn), numpy.sin(turn)
     return [centre + cos * y - sin * x, centre + sin * y + cos * x]
-
-
-def pictures(settings: Rotation):
-    """(O, N, N) float32 NumPy: the objects in ascending order, at the angle 0. Raises ConfigError
-    for wrong files of MNIST."""
-    names = sorted(settings.objects)
-    if not settings.mnist_path:
-        return np.stack([digits.drawn(name, settings.side) for name in names])
-    examples = digits.first_of_each(settings.mnist_path, names)
-    return np.stack([examples[name][::-1] for name in names])  # a file's row 0 is at the top
 
 
 def encode_angle(degrees, config: AngleCodeConfig):
@@ -142,8 +133,8 @@ def encode_angle(degrees, config: AngleCodeConfig):
         return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
     if config.name == "angle":
         return (degrees % 360 / 180 - 1)[None]
-    own_U = 360 / config.units * jnp.arange(config.units)
-    return jnp.exp(-jnp.square(_apart(own_U - degrees)) / (2 * config.width**2))
+    angle_U = 360 / config.units * jnp.arange(config.units)
+    return jnp.exp(-jnp.square(_apart(angle_U - degrees)) / (2 * config.width**2))
 
 
 def _apart(difference):
@@ -154,13 +145,12 @@ def _apart(difference):
 def example(point, settings: Rotation, pictures_OxNxN) -> Example:
     """The code and the image of a point (angle, object), or (angle,) if there is one object. A
     one-hot code of the object follows that of the angle if there are several."""
-    angle, *names = point
-    code, picture = encode_angle(angle, settings.code), jnp.asarray(pictures_OxNxN[0])
-    if names:
-        chosen_O = jnp.array(sorted(settings.objects), jnp.float32) == names[0]
-        code = jnp.concatenate([code, chosen_O.astype(jnp.float32)])
-        picture = jnp.asarray(pictures_OxNxN)[jnp.argmax(chosen_O)]
-    return Example(code, turned(picture, angle))
+    code, picture = encode_angle(point[0], settings.code), jnp.asarray(pictures_OxNxN[0])
+    if len(point) > 1:
+        is_object_O = jnp.array(sorted(settings.objects), jnp.float32) == point[1]
+        code = jnp.concatenate([code, is_object_O.astype(jnp.float32)])
+        picture = jnp.asarray(pictures_OxNxN)[jnp.argmax(is_object_O)]
+    return Example(code, turned(picture, point[0]))
 
 
 def loss(output, target, l1: float):
@@ -180,8 +170,8 @@ def is_held_out(points, settings: Rotation):
     if gap.region == "none":
         return numpy.zeros(angle.shape, bool)
     if gap.region == "random":
-        place = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360))).astype(int)
-        cell = settings.angles * _object(points, settings) + place % settings.angles
+        index = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360))).astype(int)
+        cell = settings.angles * _object(points, settings) + index % settings.angles
         return numpy.asarray(_random_cells(settings))[cell] & ~numpy.isnan(angle)
     # rounding moves neither end
     inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
@@ -205,33 +195,24 @@ def _random_cells(settings: Rotation):
     return regions.random_cells(options, gap.share, gap.seed)
 
 
-def factors(settings: Rotation) -> tuple[Factor, ...]:
-    """The angle, and the object if there are several; the angle varies fastest."""
-    values = 360 / settings.angles * np.arange(settings.angles)
-    angle = Factor("angle", values.astype(np.float32), period=360.0)
-    if len(settings.objects) == 1:
-        return (angle,)
-    return angle, Factor("object", np.array(sorted(settings.objects), np.float32), real=False)
-
-
-def _every(settings: Rotation, count: int):
+def points_of(settings: Rotation, count: int):
     """(O * count, F) float32: `count` angles evenly round the circle, for each object."""
-    angle_A = 360 / count * np.arange(count)
-    names = sorted(settings.objects)
-    columns = [np.tile(angle_A, len(names)), np.repeat(names, count)][: len(factors(settings))]
-    return np.stack(columns, axis=1).astype(np.float32)
+    angle_A, names = 360 / count * np.arange(count), sorted(settings.objects)
+    columns = [np.tile(angle_A, len(names)), np.repeat(names, count)]
+    return np.stack(columns[: 1 + (len(names) > 1)], axis=1).astype(np.float32)
 
 
 def seen(settings: Rotation, count: int):
     """(O, count) bool NumPy: which of `count` angles evenly round the circle are seen."""
-    return ~is_held_out(_every(settings, count), settings).reshape(-1, count)
+    return ~is_held_out(points_of(settings, count), settings).reshape(-1, count)
 
 
 # --- scores and a trivial predictor ----------------------------------------------------------
 
 
 class Bank(NamedTuple):
-    """True images (C, P) of the cells, their squares (C,), objects (C,) and angles (C,)."""
+    """True images (C, P) of the cells, their squares (C,), objects (C,) and angles (C,): of all
+    cells, or of every k-th angle if there are more than `BANK`; NumPy."""
 
     images: np.ndarray
     squares: np.ndarray
@@ -239,26 +220,32 @@ class Bank(NamedTuple):
     angles: np.ndarray
 
 
-def bank(settings: Rotation, pictures_OxNxN) -> Bank:
-    """The images of all cells, or of every k-th angle if there are more than `BANK`; NumPy."""
+@functools.lru_cache(maxsize=64)
+def _pictures_and_bank(settings: Rotation):
+    """The pictures (O, N, N) float32 NumPy, of the objects in ascending order at the angle 0, and
+    the bank; the same for all held-out regions. Raises ConfigError for wrong files of MNIST."""
     from scipy import ndimage  # a while to import
 
-    names = sorted(settings.objects)
+    names, side = sorted(settings.objects), settings.side
+    if settings.mnist_path:
+        examples = digits.first_of_each(settings.mnist_path, names)
+        pictures = np.stack([examples[name][::-1] for name in names])  # their row 0 is at the top
+    else:
+        pictures = np.stack([digits.drawn(name, side) for name in names])
     step = -(-settings.angles * len(names) // BANK)
     angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
-    places = _places(settings.side, angle_A[:, None, None], np)
-    turn = partial(ndimage.map_coordinates, coordinates=places, order=1, mode="grid-constant")
-    turned = np.stack([turn(picture) for picture in pictures_OxNxN])
-    images_CxP = turned.reshape(len(names) * len(angle_A), -1).astype(np.float32)
-    return Bank(
-        images_CxP,
-        np.sum(np.square(images_CxP), axis=1),
-        np.repeat(names, len(angle_A)).astype(np.float32),
-        np.tile(angle_A, len(names)).astype(np.float32),
-    )
+    positions = _positions(side, angle_A[:, None, None], np)
+    images = [
+        ndimage.map_coordinates(picture, positions, order=1, mode="grid-constant")
+        for picture in pictures
+    ]
+    images_CxP = np.stack(images).reshape(-1, side**2).astype(np.float32)
+    objects_C = np.repeat(names, len(angle_A)).astype(np.float32)
+    angles_C = np.tile(angle_A, len(names)).astype(np.float32)
+    return pictures, Bank(images_CxP, np.sum(np.square(images_CxP), axis=1), objects_C, angles_C)
 
 
-def scores(signal, truth, point, settings: Rotation, true: Bank) -> dict:
+def scores(signal, truth, point, settings: Rotation, bank: Bank) -> dict:
     """The scores of one image by name.
 
     mse: the mean squared error.  blank_mse: that of a blank image.
@@ -269,12 +256,12 @@ def scores(signal, truth, point, settings: Rotation, true: Bank) -> dict:
     """
     error = images.mean_squared_error(signal, truth)
     blank = images.mean_squared_error(jnp.zeros_like(truth), truth)
-    alike = jnp.abs(_apart(true.angles - point[0])) <= settings.angle_tolerance + CLOSE
+    alike = jnp.abs(_apart(bank.angles - point[0])) <= settings.angle_tolerance + CLOSE
     if len(settings.objects) > 1:
-        alike = alike & (true.objects == point[1])
+        alike = alike & (bank.objects == point[1])
     # squared distances without the signal's own square, which they share
     product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
-    distance = true.squares - 2 * product(jnp.asarray(true.images), signal.ravel())
+    distance = bank.squares - 2 * product(jnp.asarray(bank.images), signal.ravel())
     requested = jnp.sum(jnp.square(truth)) - 2 * product(truth.ravel(), signal.ravel())
     nearest_alike = jnp.minimum(requested, jnp.min(jnp.where(alike, distance, jnp.inf)))
     nearest_other = jnp.min(jnp.where(alike, jnp.inf, distance))
@@ -290,53 +277,41 @@ def scores(signal, truth, point, settings: Rotation, true: Bank) -> dict:
     }
 
 
-def edge_mixture(asked: baselines.Asked, settings: Rotation, pictures_OxNxN):
+def edge_mixture(query: baselines.Query, settings: Rotation, pictures_OxNxN):
     """For a held-out point, the images at the nearest seen cells of the same object on both sides,
     mixed pixel by pixel in proportion to the angle (Figure 9d).
 
     It is the truth for a seen point, and blank for an object without seen cells.
     """
-    below, above = _seen_on_both_sides(seen(settings, settings.angles))
-    step = 360 / settings.angles
+    seen_OxA, count = seen(settings, settings.angles), settings.angles
+    step, cells = 360 / count, np.arange(2 * count)
+    # the nearest seen cell at or below each cell, and at or above it; -1 without seen cells
+    twice = np.concatenate([seen_OxA, seen_OxA], axis=1)
+    below = np.maximum.accumulate(np.where(twice, cells, -1), axis=1)[:, count:]
+    backwards = np.where(twice, cells, 2 * count)[:, ::-1]
+    above = np.minimum.accumulate(backwards, axis=1)[:, ::-1][:, :count]
+    some = seen_OxA.any(axis=1, keepdims=True)
+    below, above = (np.where(some, cell % count, -1) for cell in (below, above))
 
     def predict(point):
-        name, place = _object(point, settings), point[0] * (settings.angles / 360)
-        at = jnp.round(place)
-        on_cell = jnp.abs(place - at) < CLOSE  # a cell's angle, but for rounding
-        index = lambda cell: jnp.where(on_cell, at, cell).astype(int) % settings.angles
-        first = jnp.asarray(below)[name, index(jnp.floor(place))]
-        last = jnp.asarray(above)[name, index(jnp.ceil(place))]
+        name, position = _object(point, settings), point[0] * (count / 360)
+        nearest = jnp.round(position)
+        on_cell = jnp.abs(position - nearest) < CLOSE  # a cell's angle, but for rounding
+        first, last = (
+            jnp.asarray(edges)[name, jnp.where(on_cell, nearest, cell).astype(int) % count]
+            for edges, cell in ((below, jnp.floor(position)), (above, jnp.ceil(position)))
+        )
         before, after = (point[0] - step * first) % 360, (step * last - point[0]) % 360
         share = before / jnp.maximum(before + after, CLOSE)
         picture = jnp.asarray(pictures_OxNxN)[name]
         mixed = (1 - share) * turned(picture, step * first) + share * turned(picture, step * last)
         return jnp.where(first < 0, 0.0, mixed)
 
-    mixtures = jax.vmap(predict)(jnp.asarray(asked.points, jnp.float32))
-    return jnp.where(jnp.asarray(asked.held_out)[:, None, None], mixtures, asked.truths)
-
-
-def _seen_on_both_sides(seen_OxA):
-    """(O, A) int each: the nearest seen cell at or below each cell, and at or above it; -1 for an
-    object without seen cells."""
-    count = seen_OxA.shape[1]
-    cells = np.arange(2 * count)
-    twice = np.concatenate([seen_OxA, seen_OxA], axis=1)
-    below = np.maximum.accumulate(np.where(twice, cells, -1), axis=1)[:, count:]
-    backwards = np.where(twice, cells, 2 * count)[:, ::-1]
-    above = np.minimum.accumulate(backwards, axis=1)[:, ::-1][:, :count]
-    some = seen_OxA.any(axis=1, keepdims=True)
-    return np.where(some, below % count, -1), np.where(some, above % count, -1)
+    mixtures = jax.vmap(predict)(jnp.asarray(query.points, jnp.float32))
+    return jnp.where(jnp.asarray(query.held_out)[:, None, None], mixtures, query.truths)
 
 
 # --- the task --------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=64)
-def _constants(settings: Rotation):
-    """The pictures and the bank; the same for all held-out regions."""
-    upright = pictures(settings)
-    return upright, bank(settings, upright)
 
 
 @functools.lru_cache(maxsize=256)  # one for each of many gaps
@@ -344,44 +319,46 @@ def _task(settings: Rotation) -> Task:
     _check_support(settings)
     # examples and scores do not depend on what is held out
     constants = replace(settings, gap=GapConfig(region="none"))
-    upright, true = _constants(constants)
-    points = _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
+    pictures, bank = _pictures_and_bank(constants)
+    points = points_of(settings, settings.samples)[seen(settings, settings.samples).ravel()]
     length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
-    several = len(settings.objects) > 1
+    names, angles = sorted(settings.objects), settings.angles
+    values = 360 / angles * np.arange(angles)
+    factors, parts = (Factor("angle", values.astype(np.float32), period=360.0),), (length,)
+    if len(names) > 1:
+        factors += (Factor("object", np.array(names, np.float32), real=False),)
+        parts += (len(names),)
+    mixture = partial(edge_mixture, settings=settings, pictures_OxNxN=pictures)
     return Task(
-        factors=factors(settings),
+        factors=factors,
         held_out=partial(is_held_out, settings=settings),
-        example=lambda key, point: example(point, constants, upright),
+        example=lambda key, point: example(point, constants, pictures),
         dataset=lambda key: sampling.table(jnp.asarray(points)),
         examples=len(points),
         loss=partial(loss, l1=settings.l1),
-        scores=partial(scores, settings=constants, true=true),
+        scores=partial(scores, settings=constants, bank=bank),
         accuracy="exact_accuracy",
-        baselines=baselines.BASELINES
-        | {"edge_mixture": partial(edge_mixture, settings=settings, pictures_OxNxN=upright)},
-        parts=(length, len(settings.objects)) if several else (length,),
-        units={"cell": float(settings.angles * len(settings.objects))},
+        baselines=baselines.BASELINES | {"edge_mixture": mixture},
+        parts=parts,
+        units={"cell": float(angles * len(names))},
     )
 
 
 def _check_support(settings: Rotation):
     """Raises ConfigError where held-out angles leave nothing to learn, or to compose."""
-    seen_OxA, names, gap = seen(settings, settings.angles), sorted(settings.objects), settings.gap
-    shown = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}
-    pairs = [f"{name}={getattr(gap, name)!r}" for name in ("region", *shown[gap.region])]
-    where = f"config.task.gap: {', '.join(pairs)}"
-    some = gap.region == "none" or not seen_OxA.all()
-    hint = "(to show all, say config.task.gap.region='none')"
-    demand(some, f"{where}: holds out none of config.task.angles={settings.angles} angles {hint}")
-    for flag in ("angles", "samples"):
-        count = getattr(settings, flag)
-        for name, some in zip(names, seen(settings, count).any(axis=1), strict=True):
-            what = f"all of config.task.{flag}={count} angles of the digit {name}"
-            demand(some, f"{where}: holds out {what}; must leave some")
-    never = np.flatnonzero(~seen_OxA.any(axis=0)) * (360 / settings.angles)
-    if len(names) > 1 and len(never):
-        raise ConfigError(
-            f"{where}: no digit is shown at {len(never)} of config.task.angles={settings.angles} "
-            f"angles, the first of which is {never[0]:g}; hold out angles of some digits alone "
-            "(config.task.gap.of)"
-        )
+    names, angles, gap = sorted(settings.objects), settings.angles, settings.gap
+    seen_OxA = seen(settings, angles)
+    never = 360 / angles * np.flatnonzero(~seen_OxA.any(axis=0))
+    refuse({
+        f"gap={gap}: holds out none of config.task.angles={angles} angles; say region='none'":
+            gap.region != "none" and seen_OxA.all(),
+    } | {
+        f"gap={gap}: holds out all of config.task.{field}={count} angles of a digit":
+            not seen(settings, count).any(axis=1).all()
+        for field, count in (("angles", angles), ("samples", settings.samples))
+    } | {
+        f"gap={gap}: no digit is shown at {len(never)} of config.task.angles={angles} angles, the "
+        f"first of which is {min(never, default=0):g}; hold out angles of some digits alone "
+        "(config.task.gap.of)":
+            len(names) > 1 and len(never),
+    })  # fmt: skip

@@ -16,14 +16,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import xlog1py, xlogy
 
-from compgen_jax.settings import Family, choice, number, require, traced
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
 from compgen_jax.tasks import baselines, encodings, holdouts, images, inverse, marginals, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import CODES_OF_FACTORS, CodesConfig
 from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.regions import Cells
-from compgen_jax.tasks.task import Example, Factor, Task
+from compgen_jax.tasks.task import Example, Factor, Task, refuse
 
 MAIN_EFFECTS = "a sum of one image per factor explains {:.0%} of the pixels' variance"
 CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 has no finer
@@ -70,12 +71,17 @@ class SceneTask(Family):
         raise NotImplementedError
 
     def check(self, config):
-        steps, kind = config.training.steps, self.marginals.kind
-        require(steps, "training.steps", steps, "each step draws afresh; give the number of steps")
-        hint = "marginal images are drawn from factors; say config.task.asks='image'"
-        require(self.asks == "image" or kind == "none", "task.marginals.kind", kind, hint)
-        hint = "reading factors has its own loss; say 'mse'"
-        require(self.asks == "image" or self.loss == "mse", "task.loss", self.loss, hint)
+        is_image = self.asks == "image"
+        if not config.training.steps:
+            raise ConfigError(
+                "config.training.steps=0: each step draws afresh; give the number of steps"
+            )
+        refuse({
+            f"marginals.kind={self.marginals.kind!r}: are of images; say config.task.asks='image'":
+                self.marginals.kind != "none" and not is_image,
+            f"loss={self.loss!r}: reading factors has its own loss; say 'mse'":
+                self.loss != "mse" and not is_image,
+        })  # fmt: skip
 
     def make(self) -> Task:
         """Raises ConfigError for settings that no task can have."""
@@ -92,7 +98,7 @@ def cells_of(scene: Scene, sentence: str) -> Cells:
 # --- examples --------------------------------------------------------------------------------
 
 
-class Shown(NamedTuple):
+class TrainingSet(NamedTuple):
     """What training may show to a seed: the first `count` of `points` (B, F), and marginal images
     as rows (M, F + P) of a point and its P pixels."""
 
@@ -114,14 +120,15 @@ def _example(point, scene: Scene, codes) -> Example:
     return Example(encodings.joined(point, codes), image)
 
 
-def _draw(key, shown: Shown, share: float):
+def _draw(key, training_set: TrainingSet, share: float):
     """One example's point and what stands behind it; see `_example`."""
     key_point, key_kind, key_marginal = jax.random.split(key, 3)
-    point = shown.points[jax.random.randint(key_point, (), 0, shown.count)]
-    if not len(shown.marginals):
+    points, count, marginals = training_set
+    point = points[jax.random.randint(key_point, (), 0, count)]
+    if not len(marginals):
         return point
-    row = shown.marginals[jax.random.randint(key_marginal, (), 0, len(shown.marginals))]
-    blank = jnp.zeros(shown.marginals.shape[1] - len(point))
+    row = marginals[jax.random.randint(key_marginal, (), 0, len(marginals))]
+    blank = jnp.zeros(marginals.shape[1] - len(point))
     return jnp.where(jax.random.uniform(key_kind) < share, row, jnp.concatenate([point, blank]))
 
 
@@ -136,72 +143,67 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
         nearest to the prediction. Ties count as right.
     image_r2: `images.squared_correlation`, after the background is taken off.
     rendered: `images.rendered`, after the background is taken off, and every label is right.
-    excess_nll: for a Bernoulli loss, nats per image above the target's own entropy.
+    excess_nll: for a Bernoulli loss, the sum over the pixels of KL(truth || prediction), in nats.
     """
     error = jnp.mean(jnp.square(signal - truth))
-    found = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
+    scores = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
     labels_right = jnp.isfinite(signal).all()
     point, picture = point[: len(scene.factors)], scene.picture
     for index, factor in enumerate(scene.factors):
         if factor.real or len(factor.values) == 1:
             continue
-        values = jnp.asarray(factor.values, jnp.float32)
-        of_label = lambda value, i=index: jnp.mean(
-            jnp.square(signal - picture(point.at[i].set(value)))
-        )
-        least = jnp.min(jax.lax.map(of_label, values))
+
+        def error_of_label(value, index=index):
+            return jnp.mean(jnp.square(signal - picture(point.at[index].set(value))))
+
+        least = jnp.min(jax.lax.map(error_of_label, jnp.asarray(factor.values, jnp.float32)))
         right = error <= least * (1 + 1e-4) + 1e-9
-        found[f"{factor.name}_accuracy"] = right
+        scores[f"{factor.name}_accuracy"] = right
         labels_right &= right
     nearest = cells.nearest_seen(point) if nearest is None else nearest
     incomplete = jnp.isnan(nearest).any()
-    near_image = picture(jnp.where(incomplete, point, nearest)) - scene.background
-    signal_left, truth_left = signal - scene.background, truth - scene.background
-    shown = images.rendered(signal_left, truth_left)
-    nearer = images.rendered(signal_left, truth_left, near_image)
-    found["image_r2"] = images.squared_correlation(signal_left, truth_left)
-    found["rendered"] = jnp.where(incomplete, shown, nearer) & labels_right
+    nearest_image = picture(jnp.where(incomplete, point, nearest)) - scene.background
+    over_background = signal - scene.background, truth - scene.background
+    rendered = images.rendered(*over_background)
+    nearer = images.rendered(*over_background, nearest_image)
+    scores["image_r2"] = images.squared_correlation(*over_background)
+    scores["rendered"] = jnp.where(incomplete, rendered, nearer) & labels_right
     if loss == "bernoulli":
-        found["excess_nll"] = _divergence(signal, truth)
-    return found
+        p = jnp.clip(signal, CERTAIN, 1 - CERTAIN)
+        cross = xlogy(truth, p) + xlog1py(1 - truth, -p)
+        entropy = xlogy(truth, truth) + xlog1py(1 - truth, -truth)
+        scores["excess_nll"] = jnp.sum(entropy - cross)
+    return scores
 
 
-def _divergence(signal, truth):
-    """Sum over the pixels of KL(truth || prediction), in nats, of grey values as probabilities."""
-    p = jnp.clip(signal, CERTAIN, 1 - CERTAIN)
-    cross = jax.scipy.special.xlogy(truth, p) + jax.scipy.special.xlog1py(1 - truth, -p)
-    own = jax.scipy.special.xlogy(truth, truth) + jax.scipy.special.xlog1py(1 - truth, -truth)
-    return jnp.sum(own - cross)
-
-
-def _bernoulli(output, target):
-    """Cross-entropy of logits, in nats, summed over pixels."""
+def cross_entropy(output, target):
+    """Of logits, in nats, summed over pixels."""
     return jnp.sum(jnp.logaddexp(0.0, output) - target * output)
 
 
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def mean_image(asked: baselines.Asked):
+def mean_image(query: baselines.Query):
     """The mean ID image."""
-    seen_B = jnp.asarray(~asked.held_out).reshape((-1,) + (1,) * (asked.truths.ndim - 1))
-    mean = jnp.mean(asked.truths, axis=0, where=seen_B, keepdims=True)
-    return jnp.broadcast_to(mean, asked.truths.shape)
+    seen_B = jnp.asarray(~query.held_out).reshape((-1,) + (1,) * (query.truths.ndim - 1))
+    mean = jnp.mean(query.truths, axis=0, where=seen_B, keepdims=True)
+    return jnp.broadcast_to(mean, query.truths.shape)
 
 
-def main_effects(asked: baselines.Asked, factors):
+def main_effects(query: baselines.Query, factors):
     """What a sum of one image per factor draws: Sum_f (mean ID image with this value of f) less
     F - 1 mean ID images. A value that no ID image has counts as the mean."""
-    seen, truths = ~np.asarray(asked.held_out), asked.truths
-    mean = mean_image(asked)[:1]
-    places, drawn = tasks.nearest_values(factors, np.asarray(asked.points)), mean
-    for index, factor in enumerate(factors):
-        seen_BxV = seen[:, None] & (places[:, [index]] == np.arange(len(factor.values))[None])
+    seen, truths = ~np.asarray(query.held_out), query.truths
+    drawn = mean = mean_image(query)[:1]
+    indices_BxF = tasks.nearest_values(factors, np.asarray(query.points))
+    for factor, index_B in zip(factors, indices_BxF.T, strict=True):
+        seen_BxV = seen[:, None] & (index_B[:, None] == np.arange(len(factor.values))[None])
         count_V = seen_BxV.sum(axis=0)
         weights_BxV = seen_BxV / np.maximum(count_V, 1)[None]
         means = jnp.tensordot(jnp.asarray(weights_BxV.T, jnp.float32), truths, axes=1)
         exists = jnp.asarray(count_V > 0).reshape((-1,) + (1,) * (truths.ndim - 1))
-        drawn = drawn + (jnp.where(exists, means, mean) - mean)[places[:, index]]
+        drawn = drawn + (jnp.where(exists, means, mean) - mean)[index_B]
     return drawn
 
 
@@ -214,99 +216,6 @@ def _scene(settings: SceneTask) -> Scene:
     return settings.scene()
 
 
-@functools.lru_cache(maxsize=256)
-def _task(settings: SceneTask) -> Task:
-    apart = {name: getattr(type(settings)(), name) for name in SceneTask.__dataclass_fields__}
-    drawn_by = replace(settings, **apart)
-    scene = _scene(drawn_by)
-    _check(scene, settings)
-    cells, factors = cells_of(scene, settings.held_out), scene.factors
-    seen_first = np.argsort(cells.held_out, kind="stable")
-    points, seen = cells.points[seen_first], int((~cells.held_out).sum())
-    samples = settings.samples or seen
-    hint = f"only {seen} of {len(points)} combinations are ID"
-    require(samples <= seen, "task.samples", settings.samples, hint)
-    rows = _marginal_rows(scene, cells, settings.marginals)
-    share = settings.marginals.share
-
-    def dataset(key):
-        shown = jnp.asarray(points)
-        if settings.samples:
-            drawn = jax.random.uniform(key, (len(points),))
-            shown = shown[jnp.argsort(jnp.where(jnp.arange(len(points)) < seen, drawn, 2.0))]
-        return Shown(shown, jnp.int32(samples), jnp.asarray(rows))
-
-    kinds = [encodings.kind_of(f, settings.code) for f in factors if f.real]
-    bernoulli = settings.loss == "bernoulli"
-    codes = encodings.codes_of_factors(factors, settings.code)
-    coverage = functools.lru_cache(lambda: holdouts.coverage(cells.held_out, factors, cells.points))
-    task = Task(
-        factors=factors,
-        held_out=cells.is_held_out,
-        example=lambda key, point: _example(point, scene, codes),
-        dataset=dataset,
-        examples=0,
-        next_batch=sampling.stream(partial(_draw, share=share)),
-        loss=_bernoulli if bernoulli else tasks.mean_squared_error,
-        prediction=jax.nn.sigmoid if bernoulli else (lambda output: output),
-        truth=lambda target: target,
-        scores=partial(_scores, scene=scene, cells=cells, loss=settings.loss),
-        nearest=cells.nearest_seen,
-        accuracy="rendered",
-        baselines=baselines.BASELINES
-        | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
-        parts=encodings.lengths(codes),
-        differentiable="onehot" not in kinds,
-        units={"cell": float(len(points))},
-        points=_measured(cells, settings.measured),
-        sampled=cells.is_grid and settings.measured > 0,
-        between=scene.anywhere,
-        origin="upper",
-        facts=lambda: coverage().facts | _main_effects(drawn_by),
-        describe=lambda: (
-            *scene.says,
-            *coverage().lines,
-            *map(MAIN_EFFECTS.format, _main_effects(drawn_by).values()),
-        ),
-    )
-    return inverse.reading(task) if settings.asks == "factors" else task
-
-
-def _check(scene: Scene, settings: SceneTask):
-    names = [factor.name for factor in scene.factors]
-    field, of, kind = "task.code.of", settings.code.of, settings.marginals.kind
-    for pair in of:
-        right = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in CODES_OF_FACTORS
-        require(
-            right, field, of, f"must be pairs of a factor and one of {', '.join(CODES_OF_FACTORS)}"
-        )
-        require(pair[0] in names, field, of, f"must name some of {', '.join(names)}")
-        turns = math.isfinite(scene.factors[names.index(pair[0])].period)
-        hint = f"{pair[0]} is no angle, and has no circle"
-        require(turns or pair[1] != "circle", field, of, hint)
-    hint = "needs a picture of every combination of the factors' values"
-    require(scene.points is None or kind == "none", "task.marginals.kind", kind, hint)
-
-
-def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):
-    """(M, F + P) float32; see `Shown`. (0, F) without marginals."""
-    if settings.kind == "none":
-        return np.zeros((0, len(scene.factors)), np.float32)
-    shown = ~cells.held_out if settings.over == "seen" else np.ones(len(cells.points), bool)
-    found, exist = marginals.images(settings.kind, scene.picture, scene.factors, shown)
-    rows = np.concatenate([marginals.points(scene.factors), found.reshape(len(found), -1)], axis=1)
-    return rows[exist]
-
-
-def _measured(cells: Cells, count: int):
-    """(B', F) the cells that a run is measured at, or None for all of a grid."""
-    if not count:
-        return None if cells.is_grid else cells.points
-    rng, regions = np.random.default_rng(0), (~cells.held_out, cells.held_out)
-    chosen = [np.sort(rng.permutation(np.flatnonzero(region))[:count]) for region in regions]
-    return cells.points[np.concatenate(chosen)]
-
-
 @functools.lru_cache(maxsize=64)
 def _main_effects(settings: SceneTask) -> dict:
     """The share of the pixels' variance in main effects, if it is known."""
@@ -314,3 +223,89 @@ def _main_effects(settings: SceneTask) -> dict:
     if scene.points is not None:
         return {}
     return {"main_effects_share": marginals.main_effects_share(scene.picture, scene.factors)}
+
+
+@functools.lru_cache(maxsize=256)
+def _task(settings: SceneTask) -> Task:
+    defaults = {name: getattr(type(settings)(), name) for name in SceneTask.__dataclass_fields__}
+    drawn_by = replace(settings, **defaults)
+    scene, code, marginal = _scene(drawn_by), settings.code, settings.marginals
+    factors, names = scene.factors, [factor.name for factor in scene.factors]
+    for pair in code.of:
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[1] not in CODES_OF_FACTORS:
+            hint = f"must be pairs of a factor and one of {', '.join(CODES_OF_FACTORS)}"
+        elif pair[0] not in names:
+            hint = f"must name some of {', '.join(names)}"
+        elif pair[1] == "circle" and math.isinf(factors[names.index(pair[0])].period):
+            hint = f"{pair[0]} is no angle, and has no circle"
+        else:
+            continue
+        raise ConfigError(f"config.task.code.of={code.of!r}: {hint}")
+    cells = cells_of(scene, settings.held_out)
+    seen, total = int((~cells.held_out).sum()), len(cells.points)
+    samples = settings.samples or seen
+    refuse({
+        f"marginals.kind={marginal.kind!r}: needs a picture of every combination of values":
+            marginal.kind != "none" and scene.points is not None,
+        f"samples={samples}: only {seen} of {total} combinations are ID": samples > seen,
+    })  # fmt: skip
+    points = cells.points[np.argsort(cells.held_out, kind="stable")]
+    rows = np.zeros((0, len(factors)), np.float32)
+    if marginal.kind != "none":
+        support = ~cells.held_out if marginal.over == "seen" else np.ones(total, bool)
+        drawn, exist = marginals.images(marginal.kind, scene.picture, factors, support)
+        rows = [marginals.points(factors), drawn.reshape(len(drawn), -1)]
+        rows = np.concatenate(rows, axis=1)[exist]
+
+    def dataset(key):
+        shuffled = jnp.asarray(points)
+        if settings.samples:
+            drawn = jax.random.uniform(key, (total,))
+            shuffled = shuffled[jnp.argsort(jnp.where(jnp.arange(total) < seen, drawn, 2.0))]
+        return TrainingSet(shuffled, jnp.int32(samples), jnp.asarray(rows))
+
+    measured = None if cells.is_grid else cells.points
+    if settings.measured:
+        rng, measured = np.random.default_rng(0), []
+        for region in (~cells.held_out, cells.held_out):
+            chosen = rng.permutation(np.flatnonzero(region))[: settings.measured]
+            measured.append(cells.points[np.sort(chosen)])
+        measured = np.concatenate(measured)
+
+    @functools.cache
+    def coverage():
+        return holdouts.coverage(cells.held_out, factors, cells.points)
+
+    def describe():
+        effects = [MAIN_EFFECTS.format(share) for share in _main_effects(drawn_by).values()]
+        return (*scene.says, *coverage().lines, *effects)
+
+    codes = encodings.codes_of_factors(factors, code)
+    kinds = [encodings.kind_of(factor, code) for factor in factors if factor.real]
+    is_bernoulli = settings.loss == "bernoulli"
+    task = Task(
+        factors=factors,
+        held_out=cells.is_held_out,
+        example=lambda key, point: _example(point, scene, codes),
+        dataset=dataset,
+        examples=0,
+        next_batch=sampling.stream(partial(_draw, share=marginal.share)),
+        loss=cross_entropy if is_bernoulli else tasks.mean_squared_error,
+        prediction=jax.nn.sigmoid if is_bernoulli else tasks.unchanged,
+        truth=tasks.unchanged,
+        scores=partial(_scores, scene=scene, cells=cells, loss=settings.loss),
+        nearest=cells.nearest_seen,
+        accuracy="rendered",
+        baselines=baselines.BASELINES
+        | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
+        parts=encodings.lengths(codes),
+        differentiable="onehot" not in kinds,
+        units={"cell": float(total)},
+        points=measured,
+        sampled=cells.is_grid and settings.measured > 0,
+        between=scene.anywhere,
+        origin="upper",
+        facts=lambda: coverage().facts | _main_effects(drawn_by),
+        describe=describe,
+    )
+    return inverse.reading(task) if settings.asks == "factors" else task

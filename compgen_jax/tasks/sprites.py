@@ -19,9 +19,9 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import choice, number, require
+from compgen_jax.settings import ConfigError, choice, number
 from compgen_jax.tasks.scene import Scene, SceneTask
-from compgen_jax.tasks.task import Factor
+from compgen_jax.tasks.task import Factor, refuse
 
 SHAPES = "square", "ellipse", "heart"  # the values 1, 2 and 3 of dSprites' factor
 SYMMETRIES = {"square": math.pi / 2, "ellipse": math.pi, "heart": 2 * math.pi}
@@ -84,14 +84,15 @@ class Sprites(SceneTask):
     def check(self, config):
         super().check(config)
         shapes, turns = self.shapes, self.counts.orientation
-        known = bool(shapes) and all(shape in SHAPES for shape in shapes)
-        hint = f"must be one or more different ones of {', '.join(SHAPES)}"
-        require(known and len(set(shapes)) == len(shapes), "task.shapes", shapes, hint)
-        for shape in shapes:
-            alike = SPANS[self.turn] > SYMMETRIES[shape] and turns % 2 == 0
-            hint = f"the {shape} repeats within a {self.turn} turn; take an odd number, or less of"
-            require(not alike, "task.counts.orientation", turns, f"{hint} config.task.turn")
-        require(factors(self), "task.counts", self.counts, "lets no factor vary")
+        if not shapes or not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
+            known = ", ".join(SHAPES)
+            raise ConfigError(f"config.task.shapes={shapes!r}: must be different ones of {known}")
+        refuse({
+            f"counts.orientation={turns}: the {shape} repeats within a {self.turn} turn; take an "
+            "odd number, or less of config.task.turn":
+                SPANS[self.turn] > SYMMETRIES[shape] and turns % 2 == 0
+            for shape in shapes
+        } | {f"counts={self.counts!r}: lets no factor vary": not factors(self)})  # fmt: skip
 
     def scene(self) -> Scene:
         return Scene(factors(self), partial(picture, settings=self))
@@ -101,17 +102,19 @@ def factors(settings: Sprites) -> tuple[Factor, ...]:
     """Those that vary, with their values."""
     counts, span = settings.counts, SPANS[settings.turn]
     period = span if span >= max(map(SYMMETRIES.get, settings.shapes)) else math.inf
-    shapes = sorted(settings.shapes, key=SHAPES.index)
+    shapes = tuple(sorted(settings.shapes, key=SHAPES.index))
     labels = np.array([1.0 + SHAPES.index(shape) for shape in shapes])
-    evenly = lambda count: np.arange(count) / max(count - 1, 1)
-    round_circle = lambda count: np.arange(count) / count
+    scale, pos_x, pos_y = (
+        np.arange(count) / max(count - 1, 1) for count in (counts.scale, counts.posX, counts.posY)
+    )
+    turns, hues = (np.arange(count) / count for count in (counts.orientation, counts.hue))
     every = (
-        Factor("shape", labels, real=False, labels=tuple(shapes)),
-        Factor("scale", 0.5 + 0.5 * evenly(counts.scale)),
-        Factor("orientation", span * round_circle(counts.orientation), period=period),
-        Factor("hue", round_circle(counts.hue), period=1.0),
-        Factor("posX", evenly(counts.posX)),
-        Factor("posY", evenly(counts.posY)),
+        Factor("shape", labels, real=False, labels=shapes),
+        Factor("scale", 0.5 + 0.5 * scale),
+        Factor("orientation", span * turns, period=period),
+        Factor("hue", hues, period=1.0),
+        Factor("posX", pos_x),
+        Factor("posY", pos_y),
     )
     return tuple(factor for factor in every if len(factor.values) > 1)
 
@@ -122,41 +125,32 @@ def picture(point, settings: Sprites):
     fixed = {"shape": 1.0 + SHAPES.index(settings.shapes[0]), **vars(settings.fixed)}
     values = fixed | dict(zip(names, point, strict=True))
     side, within = settings.side, settings.supersample
-    share = _inside(values, settings).reshape(side, within, side, within).mean(axis=(1, 3))
-    return share[:, :, None] * hue_colour(values["hue"])[None, None] if "hue" in values else share
-
-
-def hue_colour(hue):
-    """(3,) red, green and blue of a hue at full saturation and value; 0 is red, 1/3 green."""
-    sixths = (6 * hue + jnp.array([0.0, 4.0, 2.0])) % 6
-    return jnp.clip(jnp.abs(sixths - 3) - 1, 0, 1)
-
-
-def _inside(values: dict, settings: Sprites):
-    """(S, S) bool, S = side * supersample: which points of the canvas lie inside the shape."""
-    count = settings.side * settings.supersample
-    centres = (jnp.arange(count) + 0.5) * (CANVAS / count)
-    anchor = lambda position: CANVAS / 4 + CANVAS / 2 * position
-    x, y = (centres - anchor(values["posX"]))[None, :], (centres - anchor(values["posY"]))[:, None]
+    # the points of the canvas, as seen from the middle of the shape
+    centres = (jnp.arange(side * within) + 0.5) * (CANVAS / (side * within))
+    x = (centres - (CANVAS / 4 + CANVAS / 2 * values["posX"]))[None, :]
+    y = (centres - (CANVAS / 4 + CANVAS / 2 * values["posY"]))[:, None]
     cos, sin = jnp.cos(values["orientation"]), jnp.sin(values["orientation"])
     u, v = x * cos - y * sin, x * sin + y * cos  # upright: the turn undone, v downwards
     inside = False
     for shape in settings.shapes:
-        asked = jnp.abs(values["shape"] - 1 - SHAPES.index(shape)) < 0.5
-        inside |= asked & (LEAST_SCALES[shape](u, v) <= values["scale"] + EDGE)
-    return inside
+        is_requested = jnp.abs(values["shape"] - 1 - SHAPES.index(shape)) < 0.5
+        inside |= is_requested & (_least_scale(shape, u, v) <= values["scale"] + EDGE)
+    image = inside.reshape(side, within, side, within).mean(axis=(1, 3))
+    if "hue" not in values:
+        return image
+    # red, green and blue at full saturation and value; the hue 0 is red, 1/3 green
+    sixths = (6 * values["hue"] + jnp.array([0.0, 4.0, 2.0])) % 6
+    colour = jnp.clip(jnp.abs(sixths - 3) - 1, 0, 1)
+    return image[:, :, None] * colour[None, None]
 
 
-def _heart(u, v):
+def _least_scale(shape: str, u, v):
+    """The least scale at which a shape, upright and round the origin, has the point inside."""
+    if shape == "square":
+        return jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE
+    if shape == "ellipse":
+        return jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1]))
     radius = jnp.maximum(jnp.sqrt(u * u + v * v), 1e-6)
     cos, sin = -v / radius, jnp.abs(u) / radius
     even, odd = (sum(a * cos**k for k, a in enumerate(part)) for part in HEART)
     return radius / (CANVAS * (even + sin * odd))
-
-
-# The least scale at which a shape, upright and round the origin, has the point (u, v) inside.
-LEAST_SCALES = {
-    "square": lambda u, v: jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE,
-    "ellipse": lambda u, v: jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1])),
-    "heart": _heart,
-}

@@ -1,6 +1,7 @@
 """Which combinations of a grid's factors are seen: held-out regions and sampling (Figure 1a)."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import choice, demand, number, require
+from compgen_jax.settings import ConfigError, choice, demand, number
 from compgen_jax.tasks import regions, sampling
 from compgen_jax.tasks.task import Factor, numpy_of
 
@@ -75,40 +76,39 @@ def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
 
 
 class Support(regions.Cells):
-    """The cells of evenly spaced factors, and what is drawn from those that are seen. Raises
-    ConfigError for a region of unknown factors."""
+    """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
+    {factor: (first, last)} of the values that bound a donut or a corner.
+
+    Raises ConfigError for a region of unknown factors."""
 
     def __init__(self, settings: SupportConfig, axes):
         self.settings, self.axes = settings, tuple(axes)
         counts, names = tuple(axis.count for axis in axes), [axis.name for axis in axes]
-        hint = f"must name some of {', '.join(names)}"
-        require(set(settings.of) <= set(names), "task.support.of", settings.of, hint)
+        if not set(settings.of) <= set(names):
+            known = ", ".join(names)
+            raise ConfigError(f"config.task.support.of={settings.of!r}: must name some of {known}")
         values = [axis.first + axis.step * np.arange(axis.count) for axis in axes]
         factors = [Factor(n, v.astype(np.float32)) for n, v in zip(names, values, strict=True)]
+        self.box = {}
+        if settings.region in ("donut", "corner"):
+            for axis in axes:
+                last = axis.high if settings.region == "donut" else axis.count - 1
+                if axis.name in (settings.of or names):
+                    self.box[axis.name] = (axis.low, last)
         held_out = np.full(np.prod(counts), settings.region != "none")
         if settings.region == "random":
             held_out = regions.random_cells(held_out, settings.share, settings.seed)
-        for name, place_B in zip(names, grids.indices(counts).T, strict=True):
+        for name, index_B in zip(names, grids.indices(counts).T, strict=True):
             low, high = self.box.get(name, (0, np.inf))
-            held_out &= (low <= place_B) & (place_B <= high)
+            held_out &= (low <= index_B) & (index_B <= high)
         super().__init__(factors, held_out)
 
-    @property
-    def box(self) -> dict:
-        """{factor: (first, last)} of the values that bound a donut or a corner."""
-        settings = self.settings
-        if settings.region not in ("donut", "corner"):
-            return {}
-        last = lambda axis: axis.high if settings.region == "donut" else axis.count - 1
-        names = settings.of or [axis.name for axis in self.axes]
-        return {axis.name: (axis.low, last(axis)) for axis in self.axes if axis.name in names}
-
-    def places(self, points):
-        numpy, places = numpy_of(points), []
+    def value_indices(self, points):
+        numpy, indices = numpy_of(points), []
         for k, axis in enumerate(self.axes):
-            place = numpy.nan_to_num(numpy.round((points[..., k] - axis.first) / axis.step))
-            places.append(place.clip(0, axis.count - 1).astype(int))
-        return numpy.stack(places, axis=-1)
+            index = numpy.nan_to_num(numpy.round((points[..., k] - axis.first) / axis.step))
+            indices.append(index.clip(0, axis.count - 1).astype(int))
+        return numpy.stack(indices, axis=-1)
 
     def n_samples(self) -> int:
         """The number of points that are drawn. 'every_cell' takes each seen cell once."""
@@ -119,12 +119,15 @@ class Support(regions.Cells):
 
     def seen_share(self) -> float:
         """The share of the cells that is not held out; of real points, the share of the volume."""
-        region, held_out = self.settings.region, 1.0
+        region = self.settings.region
         if self.settings.sampling != "real" or region == "none":
             return 1 - self.held_out.mean()
-        unknown = f"the share of real points in the region {region!r} is not known"
-        hint = f"{unknown}; say donut, corner or none"
-        require(self.box, "task.support.in_proportion", True, hint)
+        if not self.box:
+            raise ConfigError(
+                "config.task.support.in_proportion=True: the share of real points in the region "
+                f"{region!r} is not known; say donut, corner or none"
+            )
+        held_out = 1.0
         for axis in self.axes:
             low, high = self.box.get(axis.name, (0, axis.count - 1))
             last = axis.count - 1  # half of an outermost cell lies beyond real points
@@ -138,16 +141,13 @@ class Support(regions.Cells):
         if kind == "real":
             first = jnp.array([axis.first for axis in self.axes])
             extent = jnp.array([axis.step * (axis.count - 1.0) for axis in self.axes])
-            draw = lambda key: sampling.by_rejection(key, first, extent, self.is_held_out)
+            region = {"first": first, "extent": extent, "rejected": self.is_held_out}
+            draw = partial(sampling.by_rejection, **region)
             return jax.vmap(draw)(jax.random.split(key, n))
         seen = jnp.asarray(self.points[~self.held_out])
         if kind == "with_replacement":
             return seen[jax.random.randint(key, (n,), 0, len(seen))]
-        if kind == "without_replacement":
-            return jax.random.permutation(key, seen)[:n]
-        return seen
-
-    # --- checks ------------------------------------------------------------------------------
+        return jax.random.permutation(key, seen)[:n] if kind == "without_replacement" else seen
 
     def check(self, points: int, source: str, shows_every_value: bool):
         """Raises ConfigError where the support cannot serve, before anything compiles.
@@ -156,20 +156,19 @@ class Support(regions.Cells):
           points: how many are drawn.  source: the field and value that say so, for the message.
           shows_every_value: whether training has stripes, so that points need not show all values.
         """
-        settings, whole = self.settings, "x".join(map(str, self.sizes))
-        shown = [
-            n for n in REGIONS[settings.region] if n not in ("side", "of") or vars(settings)[n]
-        ]
-        pairs = [f"{name}={getattr(settings, name)!r}" for name in ("region", *shown)]
-        region = f"config.task.support: {', '.join(pairs)}"
-        demand(not self.held_out.all(), f"{region}: holds out every cell of the {whole} grid")
-        some = settings.region == "none" or self.held_out.any()
-        hint = "(for full coverage say config.task.support.region='none')"
-        demand(some, f"{region}: holds out no cell of the {whole} grid {hint}")
-        seen = (~self.held_out).sum()
-        enough = settings.sampling != "without_replacement" or points <= seen
-        hint = "so at most that many can be drawn without replacement"
-        demand(enough, f"{source}: only {seen} cells are seen, {hint}")
+        settings, seen = self.settings, int((~self.held_out).sum())
+        names = "region", *REGIONS[settings.region]
+        values = ", ".join(f"{name}={vars(settings)[name]!r}" for name in names)
+        region, grid = f"config.task.support: {values}", "x".join(map(str, self.sizes))
+        demand(seen, f"{region}: holds out every cell of the {grid} grid")
+        demand(
+            settings.region == "none" or self.held_out.any(),
+            f"{region}: holds out no cell of the {grid} grid (region='none' is full coverage)",
+        )
+        demand(
+            settings.sampling != "without_replacement" or points <= seen,
+            f"{source}: only {seen} cells are seen, and no more can be drawn without replacement",
+        )
         if not shows_every_value:
             self.check_marginals(self.points[~self.held_out], f"{region}: ")
 
@@ -178,8 +177,11 @@ class Support(regions.Cells):
         none of the points (n, F), NumPy: the seen cells, or one seed's training set."""
         if not self.settings.require_marginals:
             return
-        there, places = ~np.isnan(points), self.places(points)
+        exists, indices = ~np.isnan(points), self.value_indices(points)
         for k, axis in enumerate(self.axes):
-            missing = sorted({*range(axis.count)} - {*places[there[:, k], k].tolist()})
-            hint = "and config.task.support.require_marginals=True demands every value"
-            demand(not missing, f"{where}no training point has {axis.name} in {missing}, {hint}")
+            missing = sorted({*range(axis.count)} - {*indices[exists[:, k], k].tolist()})
+            demand(
+                not missing,
+                f"{where}no training point has {axis.name} in {missing}, and "
+                "config.task.support.require_marginals=True demands every value",
+            )

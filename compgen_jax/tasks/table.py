@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import number, require, traced
+from compgen_jax.settings import ConfigError, number, traced
 from compgen_jax.tasks import table_files
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.scene import Scene, SceneTask
@@ -41,7 +41,8 @@ class ImageTable(SceneTask):
 
     def scene(self) -> Scene:
         """Raises ConfigError for a file that is missing or wrong."""
-        require(self.path, "task.path", self.path, "must name a file of images")
+        if not self.path:
+            raise ConfigError("config.task.path='': must name a file of images")
         table = table_files.read(self.path, self.subset, self.side)
         exists_B = table.exists_B
         return Scene(
@@ -59,19 +60,23 @@ def _lookup(table: table_files.TableFile):
     images, rows_B, shape = table.images, table.rows_B, table.images.shape[1:]
     dtype = table.images.dtype  # jax has no other floats than float16 and float32, of native order
     dtype = np.dtype(np.float32) if dtype.kind == "f" and dtype != np.float16 else dtype
-    # no part of jax may be used here: it could wait for the program that waits for it
-    found = lambda cell: np.asarray(images[rows_B[np.asarray(cell)]], dtype)
-    whole = functools.cache(lambda: found(np.arange(len(rows_B))))
+
+    def look_up(cell):
+        # no part of jax may be used here: it could wait for the program that waits for it
+        return np.asarray(images[rows_B[np.asarray(cell)]], dtype)
+
+    @functools.cache
+    def whole():
+        return look_up(np.arange(len(rows_B)))
 
     def picture(point):
         cell = tasks.nearest_cell(table.factors, point)
-        on_cpu = jax.default_backend() == "cpu"
-        most = CONSTANT if on_cpu else CONSTANT_ON_ACCELERATOR
+        most = CONSTANT if jax.default_backend() == "cpu" else CONSTANT_ON_ACCELERATOR
         if len(rows_B) * math.prod(shape) * dtype.itemsize <= most:
             image = jnp.asarray(whole())[cell]
         else:
             result = jax.ShapeDtypeStruct(shape, dtype)
-            image = jax.pure_callback(found, result, cell, vmap_method="broadcast_all")
+            image = jax.pure_callback(look_up, result, cell, vmap_method="broadcast_all")
         return image.astype(jnp.float32) / table.white
 
     return picture

@@ -16,8 +16,6 @@ has at most 64 images; others are read into memory. The chunks that h5py makes o
 """
 
 import contextlib
-import functools
-import hashlib
 import math
 import re
 import struct
@@ -25,13 +23,13 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax import compilation_cache, grids
-from compgen_jax.settings import ConfigError, require
-from compgen_jax.tasks.task import Factor, cells, geometry
+from compgen_jax import grids
+from compgen_jax.settings import ConfigError
+from compgen_jax.tasks.task import Factor, cells, geometry, in_words
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
 IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
@@ -41,25 +39,24 @@ FAULTS = (EOFError, KeyError, MemoryError, NotImplementedError, OSError, Runtime
           ValueError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
-def _labelled(name: str, labels: str, first: int = 0) -> Factor:
-    names = tuple(labels.split(", "))
-    return Factor(name, np.arange(first, first + len(names)), real=False, labels=names)
-
-
+DSPRITES_SHAPES = "square", "ellipse", "heart"
+SHAPES3D_SHAPES = "cube", "cylinder", "sphere", "pill"
 # All values in storage order, the last factor fastest. Sources: github.com/google-deepmind's
 # dsprites-dataset and 3d-shapes (stored labels, not the README's).
 DSPRITES = (
     Factor("color", np.ones(1)),
-    _labelled("shape", "square, ellipse, heart", first=1),
+    Factor("shape", np.arange(1, 4), real=False, labels=DSPRITES_SHAPES),
     Factor("scale", np.linspace(0.5, 1, 6)),
     Factor("orientation", np.linspace(0, 2 * np.pi, 40), period=2 * np.pi),
     Factor("posX", np.arange(32) / 31),
     Factor("posY", np.arange(32) / 31),
 )
 SHAPES3D = (
-    *(Factor(f"{of}_hue", np.arange(10) / 10, period=1.0) for of in ("floor", "wall", "object")),
+    Factor("floor_hue", np.arange(10) / 10, period=1.0),
+    Factor("wall_hue", np.arange(10) / 10, period=1.0),
+    Factor("object_hue", np.arange(10) / 10, period=1.0),
     Factor("scale", np.linspace(0.75, 1.25, 8)),
-    _labelled("shape", "cube, cylinder, sphere, pill"),
+    Factor("shape", np.arange(4), real=False, labels=SHAPES3D_SHAPES),
     Factor("orientation", np.linspace(-30, 30, 15)),
 )
 OWN = "your own file has images, factors (n, F) and factor_names, or images and one array a factor"
@@ -73,7 +70,7 @@ class TableFile(NamedTuple):
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
     exists_B: whether a combination has an image.
-    says: sentences about what was found.
+    says: sentences about the file.
     """
 
     images: np.ndarray
@@ -94,25 +91,16 @@ class _OnDisk:
         self.shape = stored.shape[:3] if stored.shape[3:] == (1,) else stored.shape
 
     def __getitem__(self, rows):
-        ascending, places = np.unique(rows, return_inverse=True)  # HDF5 takes no other order
-        return self.stored[ascending].reshape(-1, *self.shape[1:])[places]
-
-
-class _Found(NamedTuple):
-    """Images (n, H, W[, C]), an array, a memory map or an HDF5 data set; the factors, and the
-    places of all values (n, F)."""
-
-    images: Any
-    factors: tuple[Factor, ...]
-    places: np.ndarray
+        ascending, order = np.unique(rows, return_inverse=True)  # HDF5 takes no other order
+        return self.stored[ascending].reshape(-1, *self.shape[1:])[order]
 
 
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     """The table in a file; see the head of this module.
 
-    subset: pairs of a factor and its values that are kept: a tuple of labels or of places (from 0,
+    subset: pairs of a factor and its values that are present: a tuple of labels or of places (from 0,
         ascending), or text START:STOP:STEP such as '::4', as Python slices a list.
-    side: pixels along each axis; larger square images are averaged over areas, and kept as float16
+    side: pixels along each axis; larger square images are averaged over areas, and present as float16
         in memory. 0: as stored.
 
     A factor of one value is left out, and so is the last value of an angle that repeats the first.
@@ -121,7 +109,8 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     try:
         with contextlib.ExitStack() as stack, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # Python 2 wrote the headers of dSprites
-            return _table(_layout(Path(path).expanduser(), stack), subset, side)
+            file = Path(path).expanduser()
+            return _table(*_layout(file, _arrays(file, stack)), subset, side)
     except ConfigError:
         raise
     except FAULTS as error:
@@ -140,69 +129,44 @@ def _require(ok, what: str):
 
 def _arrays(path: Path, stack):
     """The arrays of a file by name; an HDF5 group's name is joined to theirs by '_'."""
-    with path.open("rb") as file:
-        begins = file.read(4)
+    file = stack.enter_context(path.open("rb"))
+    begins = file.read(4)
+    file.seek(0)
     if begins == b"PK\3\4":
-        file = stack.enter_context(path.open("rb"))
         return stack.enter_context(np.load(file, allow_pickle=False))
     _require(begins == b"\x89HDF", "is neither an npz nor an HDF5 file")
     try:
         import h5py
     except ImportError:
         raise ValueError("needs h5py: pip install 'compgen_jax[files]'") from None
-    found, file = {}, stack.enter_context(h5py.File(path))
-    file.visititems(lambda name, item: found.update({name.replace("/", "_"): item}))
-    return {name: item for name, item in found.items() if hasattr(item, "shape")}
+    arrays = {}
 
+    def add(name, item):
+        if isinstance(item, h5py.Dataset):
+            arrays[name.replace("/", "_")] = item
 
-def _images(path: Path, arrays, name: str):
-    """An npz's array in place if it is not compressed, else in memory; an HDF5 data set as it is.
-    Raises ValueError for an array that is no images."""
-    array = arrays[name] if isinstance(arrays, dict) else _mapped(path, name)
-    array = arrays[name] if array is None else array
-    known = array.dtype in (np.uint8, bool) or array.dtype.kind == "f"
-    _require(known, f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
-    colors = array.shape[-1] if array.ndim == 4 else 1
-    hint = "images must be (n, H, W), or (n, H, W, C) with C < 5"
-    right = array.ndim in (3, 4) and 0 not in array.shape and colors < 5
-    _require(right, f"{name} has shape {array.shape}; {hint}")
-    return array
+    stack.enter_context(h5py.File(path)).visititems(add)
+    return arrays
 
 
 def _mapped(path: Path, name: str):
     """A memory map of an npz's array, or None if it is compressed. numpy maps no member of an npz,
-    so its offset is found here."""
+    so its offset is found here. Raises BadZipFile where its bytes are not those that were saved:
+    who maps a file reads past its checksum."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
         member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
-        old = formats.read_magic(stream) == (1, 0)
-        header = formats.read_array_header_1_0 if old else formats.read_array_header_2_0
+        is_old = formats.read_magic(stream) == (1, 0)
+        header = formats.read_array_header_1_0 if is_old else formats.read_array_header_2_0
         shape, by_columns, dtype = header(stream)
         start = stream.tell()
-    if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
-        return None
-    stat = path.stat()
-    _check_sum(path.resolve(), f"{name}.npy", stat.st_size, stat.st_mtime_ns)
+        if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
+            return None
+        while stream.read(AT_ONCE):
+            pass
     with path.open("rb") as file:
         file.seek(member.header_offset + 26)  # the lengths of the member's own header
         start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
     return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
-
-
-@functools.cache
-def _check_sum(path: Path, member: str, size: int, modified: int):
-    """Raises BadZipFile where an array's bytes are not those that were saved: who maps a file reads
-    past its checksum. A file that was right is remembered, as all of it is read here."""
-    known = hashlib.sha256(f"{path} {member} {size} {modified}".encode()).hexdigest()
-    folder = compilation_cache.folder("checked_files")
-    if folder and (folder / known).exists():
-        return
-    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        while stream.read(AT_ONCE):
-            pass
-    if folder:
-        with contextlib.suppress(OSError):  # in a place that cannot be written it is read again
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (folder / known).touch()
 
 
 def _values(arrays, name: str, *shape):
@@ -210,147 +174,138 @@ def _values(arrays, name: str, *shape):
     array = arrays[name]
     array = np.asarray(array.asstr()[()] if array.dtype == object else array[()])
     array = array.astype(str) if array.dtype.kind in "OS" else array
-    lengths = zip(shape, array.shape, strict=False)
-    right = array.ndim == len(shape) and all(wanted in (None, own) for wanted, own in lengths)
-    wanted = tuple("any" if length is None else length for length in shape)
-    _require(right, f"{name} has shape {array.shape}; must be {wanted}")
+    fits = len(shape) == array.ndim and all(
+        length in (None, actual) for length, actual in zip(shape, array.shape, strict=True)
+    )
+    _require(fits, f"{name} has shape {array.shape}; must be {shape} (None: any)")
     kind = array.dtype.kind
     finite = kind == "U" or (kind in "biuf" and np.isfinite(array).all())
     _require(finite, f"{name} must be finite numbers or text")
     return array
 
 
-def _layout(path: Path, stack) -> _Found:
-    arrays = _arrays(path, stack)
-    names = set(arrays)
+def _layout(path: Path, arrays) -> tuple:
+    """Images (n, H, W[, C]): an npz's array in place if it is not compressed, else in memory, or an
+    HDF5 data set; the factors, and the indices of all values (n, F)."""
+    names, key = set(arrays), "images"
     if {"imgs", "latents_values"} <= names:
-        images = _images(path, arrays, "imgs")
-        values = _values(arrays, "latents_values", len(images), len(DSPRITES))
-        return _Found(images, DSPRITES, _places(values, DSPRITES, "dSprites"))
-    keys = ", ".join(sorted(names)) or "of no array"
-    _require("images" in names, f"has the keys {keys}; {OWN}")
-    images = _images(path, arrays, "images")
-    count = len(images)
-    if {"factors", "factor_names"} <= names:
+        key = "imgs"
+    _require(key in names, f"has the keys {', '.join(sorted(names))}; {OWN}")
+    images = arrays[key] if isinstance(arrays, dict) else _mapped(path, key)
+    images = arrays[key] if images is None else images
+    known = images.dtype in (np.uint8, bool) or images.dtype.kind == "f"
+    _require(known, f"{key} has {images.dtype}; images must be uint8, or floats from 0 to 1")
+    fits = images.ndim in (3, 4) and 0 not in images.shape and (*images.shape, 1)[3] < 5
+    hint = "images must be (n, H, W), or (n, H, W, C) with C < 5"
+    _require(fits, f"{key} has shape {images.shape}; {hint}")
+    count, columns = len(images), {}
+    if key == "imgs":
+        values, factors = _values(arrays, "latents_values", count, len(DSPRITES)), DSPRITES
+    elif names == {"images", "labels"} and arrays["labels"].ndim > 1:
+        values, factors = _values(arrays, "labels", count, len(SHAPES3D)), SHAPES3D
+    elif {"factors", "factor_names"} <= names:
         table = _values(arrays, "factors", count, None)
         labels = tuple(map(str, _values(arrays, "factor_names", table.shape[1])))
         once = len(set(labels)) == len(labels)
         _require(once, f"factor_names has a name twice: {', '.join(labels)}")
-        return _own(images, arrays, dict(zip(labels, table.T, strict=True)))
-    if names == {"images", "labels"} and arrays["labels"].ndim > 1:
-        values = _values(arrays, "labels", count, len(SHAPES3D))
-        return _Found(images, SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
-    is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
-    columns = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
-    _require(columns, f"has {count} images and no factors; {OWN}")
-    return _own(images, arrays, columns)
-
-
-def _own(images, arrays, columns: dict) -> _Found:
-    factors, places = [], []
+        columns = dict(zip(labels, table.T, strict=True))
+    else:
+        is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
+        columns = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
+        _require(columns, f"has {count} images and no factors; {OWN}")
+    indices = []
+    if not columns:
+        for column, factor in zip(values.T, factors, strict=True):
+            known = np.asarray(factor.values, np.float64)
+            index = np.searchsorted((known[1:] + known[:-1]) / 2, column)
+            far = column[np.abs(known[index] - column) > 1e-4]
+            if len(far):
+                raise ValueError(f"{factor.name} is {far[0]:g}, unlike in its data set; {OWN}")
+            indices.append(index)
+        return images, factors, np.stack(indices, axis=1)
+    factors = []
     for name, column in columns.items():
-        numbers = column if column.dtype.kind == "U" else column.astype(np.float32)
-        values, place = np.unique(numbers, return_inverse=True)
-        labels, period = (), math.inf
-        if f"{name}_period" in arrays and column.dtype.kind != "U":
+        is_text, labels, period = column.dtype.kind == "U", (), math.inf
+        numbers = column if is_text else column.astype(np.float32)
+        values, index = np.unique(numbers, return_inverse=True)
+        if f"{name}_period" in arrays and not is_text:
             period = float(_values(arrays, f"{name}_period"))
-            right = np.ptp(values) / 1.0001 < period < math.inf
             hint = "must be greater than 0, and at least the range of the values"
-            _require(right, f"{name}_period is {period:g}; {hint}")
-        if column.dtype.kind == "U":
+            fits = np.ptp(values) / 1.0001 < period < math.inf
+            _require(fits, f"{name}_period is {period:g}; {hint}")
+        if is_text:
             values, labels = np.arange(len(values)), tuple(map(str, values))
         elif f"{name}_labels" in arrays:
             labels = tuple(map(str, _values(arrays, f"{name}_labels", len(values))))
         factors.append(Factor(name, values, not labels, period, labels))
-        places.append(place)
-    return _Found(images, tuple(factors), np.stack(places, axis=1))
-
-
-def _places(values_nxF, factors, what: str):
-    """(n, F) int: the place of each value. Raises ValueError for one that the layout has not."""
-    places = []
-    for column, factor in zip(values_nxF.T, factors, strict=True):
-        known = np.asarray(factor.values, np.float64)
-        place = np.searchsorted((known[1:] + known[:-1]) / 2, column)
-        far = np.abs(known[place] - column) > 1e-4
-        if far.any():
-            raise ValueError(f"{factor.name} is {column[far][0]:g}, and never so in {what}; {OWN}")
-        places.append(place)
-    return np.stack(places, axis=1)
+        indices.append(index)
+    return images, tuple(factors), np.stack(indices, axis=1)
 
 
 # --- combinations ----------------------------------------------------------------------------
 
 
-def _table(found: _Found, subset: tuple, side: int) -> TableFile:
-    factors, places, kept_n, says = _selected(found, subset)
+def _table(stored, all_factors, indices_nxF, subset: tuple, side: int) -> TableFile:
+    names = [factor.name for factor in all_factors]
+    for pair in subset:
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in names:
+            hint = f"must be pairs of a factor and its values; factors are {', '.join(names)}"
+            raise ConfigError(f"config.task.subset={subset!r}: {hint}")
+    says, factors, columns, kept_n = [], [], [], np.ones(len(indices_nxF), bool)
+    for factor, column in zip(all_factors, indices_nxF.T, strict=True):
+        values, present = np.asarray(factor.values, np.float32), np.unique(column)
+        first, last = values[present[0]], values[present[-1]]
+        if last - first > 0.9999 * factor.period:
+            again = (column == present[-1]).sum()
+            says.append(f"{factor.name} {last:g} is {first:g} again: {again} images are left out")
+            present = present[:-1]
+        if factor.name in dict(subset):
+            present = present[_chosen(factor, present, dict(subset)[factor.name], subset)]
+        kept_n &= np.isin(column, present)
+        if len(present) == 1:
+            says.append(f"{factor.name} has one value, and is no factor here")
+            continue
+        labels = tuple(factor.labels[index] for index in present) if factor.labels else ()
+        factors.append(factor._replace(values=values[present], labels=labels))
+        columns.append(np.minimum(np.searchsorted(present, column), len(present) - 1))
+    if not kept_n.any():
+        raise ConfigError(f"config.task.subset={subset!r}: keeps no image")
+    _require(factors, "has no factor with two values")
     sizes = [len(factor.values) for factor in factors]
     listed = ", ".join(f"{f.name} {len(f.values)}" for f in factors)
     hint = f"has more than {MOST_CELLS} combinations of values ({listed}); round them"
     _require(math.prod(sizes) <= MOST_CELLS, hint)
     row_n = np.flatnonzero(kept_n)
-    cell_n = places[row_n] @ np.cumprod([1, *sizes[:-1]])
+    cell_n = np.stack(columns, axis=1)[row_n] @ np.cumprod([1, *sizes[:-1]])
     images_of_B = np.bincount(cell_n, minlength=math.prod(sizes))
-    if images_of_B.max() > 1:
-        point = cells(factors)[np.argmax(images_of_B)]
-        shown = ", ".join(f"{f.name}={value:g}" for f, value in zip(factors, point, strict=True))
-        twice = (images_of_B > 1).sum()
-        raise ValueError(f"{twice} combinations have more than one image, such as {shown}")
+    twice = np.flatnonzero(images_of_B > 1)
+    if len(twice):
+        point = in_words(factors, cells(factors)[twice[0]])
+        raise ValueError(f"{len(twice)} combinations have more than one image, such as {point}")
     exists_B, rows_B = images_of_B > 0, np.zeros(len(images_of_B), np.int64)
     rows_B[cell_n] = row_n
-    images, white, background, rows_B[exists_B] = _checked(found.images, rows_B[exists_B], side)
+    images, white, background, rows_B[exists_B] = _checked(stored, rows_B[exists_B], side)
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
         rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
-    return TableFile(images, white, background, factors, rows_B, exists_B, tuple(says))
+    return TableFile(images, white, background, tuple(factors), rows_B, exists_B, tuple(says))
 
 
-def _selected(found: _Found, subset: tuple):
-    """The factors that vary, the places of their kept values (n, F), which images are kept (n,),
-    and sentences about it."""
-    names = [factor.name for factor in found.factors]
-    for pair in subset:
-        hint = f"must be pairs of a factor and its values; factors are {', '.join(names)}"
-        right = isinstance(pair, tuple) and len(pair) == 2 and pair[0] in names
-        require(right, "task.subset", subset, hint)
-    says, wanted = [], dict(subset)
-    factors, columns, kept_n = [], [], np.ones(len(found.places), bool)
-    for factor, column in zip(found.factors, found.places.T, strict=True):
-        values, kept = np.asarray(factor.values, np.float32), np.unique(column)
-        first, last = values[kept[0]], values[kept[-1]]
-        if last - first > 0.9999 * factor.period:
-            again = (column == kept[-1]).sum()
-            says.append(f"{factor.name} {last:g} is {first:g} again: {again} images are left out")
-            kept = kept[:-1]
-        if factor.name in wanted:
-            labels = [factor.labels[place] for place in kept] if factor.labels else []
-            kept = kept[_chosen(factor.name, labels, len(kept), wanted[factor.name], subset)]
-        kept_n &= np.isin(column, kept)
-        if len(kept) == 1:
-            says.append(f"{factor.name} has one value, and is no factor here")
-            continue
-        labels = tuple(factor.labels[place] for place in kept) if factor.labels else ()
-        factors.append(factor._replace(values=values[kept], labels=labels))
-        columns.append(np.minimum(np.searchsorted(kept, column), len(kept) - 1))
-    require(kept_n.any(), "task.subset", subset, "keeps no image")
-    _require(factors, "has no factor with two values")
-    return tuple(factors), np.stack(columns, axis=1), kept_n, says
-
-
-def _chosen(name: str, labels, count: int, which, subset: tuple):
-    """(V',) int ascending: the places, of `count` values, that one pair of a subset keeps."""
-    try:
+def _chosen(factor: Factor, present, which, subset: tuple):
+    """(V',) int ascending: which of the values `present` one pair of a subset keeps."""
+    count, chosen = len(present), ()
+    labels = [factor.labels[index] for index in present] if factor.labels else []
+    with contextlib.suppress(IndexError, TypeError, ValueError):
         if isinstance(which, str):
             parts = [int(part) if part.strip() else None for part in which.split(":")]
             chosen = range(count)[slice(*parts)] if len(parts) > 1 else ()
         else:
-            place = lambda each: labels.index(each) if isinstance(each, str) else each
-            chosen = [range(count)[place(each)] for each in which]
-    except (IndexError, TypeError, ValueError):
-        chosen = ()
-    among = ", ".join((*labels, f"places from 0 to {count - 1}"))
-    hint = f"{name} needs START:STOP:STEP, or a tuple of some of {among}"
-    require(len(set(chosen)) == len(chosen) > 0, "task.subset", subset, hint)
+            indices = [labels.index(item) if isinstance(item, str) else item for item in which]
+            chosen = [range(count)[index] for index in indices]
+    if not len(set(chosen)) == len(chosen) > 0:
+        among = ", ".join((*labels, f"places from 0 to {count - 1}"))
+        hint = f"{factor.name} needs START:STOP:STEP, or a tuple of some of {among}"
+        raise ConfigError(f"config.task.subset={subset!r}: {hint}")
     return sorted(chosen)
 
 
@@ -363,16 +318,17 @@ def _checked(stored, rows, side: int):
     same."""
     height, width, *channels = stored.shape[1:]
     bytes_each = math.prod(stored.shape[1:]) * stored.dtype.itemsize
-    is_small = side not in (0, height)
-    hint = f"images have {height} x {width} pixels; must be 0, or less and square"
-    require(not is_small or side < height == width, "task.side", side, hint)
+    is_small, is_array = side not in (0, height), isinstance(stored, np.ndarray)
+    if is_small and not side < height == width:
+        hint = f"images have {height} x {width} pixels; must be 0, or less and square"
+        raise ConfigError(f"config.task.side={side}: {hint}")
     # of an array in memory, at least half must be wanted: the rest would stay as well
     in_place = isinstance(stored, np.memmap) or 2 * len(rows) > len(stored)
-    if not isinstance(stored, np.ndarray):
+    if not is_array:
         is_large = len(rows) * bytes_each > IN_MEMORY
         in_place = is_large and (stored.chunks or (1,))[0] <= CHUNK
     in_place &= not is_small
-    images = _OnDisk(stored) if in_place and not isinstance(stored, np.ndarray) else stored
+    images = stored if is_array or not in_place else _OnDisk(stored)
     order = np.argsort(rows)
     ascending, top = rows[order], 0.0
     if not in_place:

@@ -11,6 +11,7 @@ fills in the rest.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import chex
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
+from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import baselines, sampling
 
 
@@ -51,6 +53,10 @@ def mean_squared_error(output, target):
     return jnp.mean(jnp.square(output - target))
 
 
+def unchanged(output):
+    return output
+
+
 def error_alone(prediction, truth, point):
     """The scores of a task that names no others."""
     return {"mse": mean_squared_error(prediction, truth)}
@@ -78,7 +84,7 @@ class Task(NamedTuple):
                 optional fourth argument, as trials with different supports share a program.
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right; '' if there is none.
-    baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
+    baselines:  trivial predictors by name: `baselines.Query` -> predictions (B, ...).
     interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
                 `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
@@ -104,7 +110,7 @@ class Task(NamedTuple):
     next_batch: Callable = sampling.epochs
     loss: Callable = mean_squared_error
     output: Any = None
-    prediction: Callable = lambda output: output
+    prediction: Callable = unchanged
     truth: Callable | None = None
     scores: Callable = error_alone
     nearest: Callable | None = None
@@ -143,6 +149,16 @@ def over_cells(factors, held_out, example, **others) -> Task:
     return Task(factors, held_out, example, **(fields | others))
 
 
+def refuse(problems: dict):
+    """Raises the ConfigError 'config.task.MESSAGE' of the first message whose value is true."""
+    for message, holds in problems.items():
+        if holds:
+            raise ConfigError(f"config.task.{message}")
+
+
+# --- points and cells ------------------------------------------------------------------------
+
+
 def has_grid(task: Task) -> bool:
     """Whether the task is measured at all combinations of the factors' values."""
     return task.points is None
@@ -177,16 +193,16 @@ def point_of(factors, values) -> np.ndarray:
     if len(values) != len(factors):
         names = ", ".join(factor.name for factor in factors)
         raise ValueError(f"give a value for each factor: {names}")
-    found = []
+    numbers = []
     for factor, value in zip(factors, values, strict=True):
         if value in factor.labels:
             value = factor.values[factor.labels.index(value)]
         try:
-            found.append(float(value))
+            numbers.append(float(value))
         except ValueError as error:
             known = f"one of {', '.join(factor.labels)}, or " if factor.labels else ""
             raise ValueError(f"{factor.name} = {value!r}: must be {known}a number") from error
-    return np.array(found, np.float32)
+    return np.array(numbers, np.float32)
 
 
 def in_words(factors, point) -> str:
@@ -231,25 +247,26 @@ def nearest_cell(factors, points):
 def geometry(factors) -> dict:
     """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
     cells are."""
-
-    def period_in_cells(factor: Factor) -> float | None:
-        if not math.isfinite(factor.period) or len(factor.values) == 1:
-            return None
-        return factor.period / float(np.mean(np.diff(factor.values)))
-
+    periods = []
+    for factor in factors:
+        turns = math.isfinite(factor.period) and len(factor.values) > 1
+        periods.append(factor.period / float(np.mean(np.diff(factor.values))) if turns else None)
     return {
         "sizes": tuple(len(factor.values) for factor in factors),
         "ordered": tuple(factor.real for factor in factors),
-        "periods": tuple(period_in_cells(factor) for factor in factors),
+        "periods": tuple(periods),
     }
+
+
+# --- the nearest seen point ------------------------------------------------------------------
 
 
 def nearest_seen(task: Task, held_out_B):
     """(indices (B,), distances (B,)) of the nearest seen point of every point. Distances are in
     cells of a grid, or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
-        where = geometry(task.factors)
-        return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
+        apart = geometry(task.factors)
+        return grids.nearest_seen(held_out_B, **apart), grids.distance_to_seen(held_out_B, **apart)
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
@@ -272,8 +289,9 @@ def distance_to_seen(task: Task, held_out_B):
     """(B,) the distances of `nearest_seen`; of a sample of the cells, to all seen ones."""
     if not task.sampled:
         return nearest_seen(task, held_out_B)[1]
-    every = grids.distance_to_seen(regions(on_grid(task))["ood"], **geometry(task.factors))
-    return every[nearest_cell(task.factors, task.points)]
+    held_out = regions(on_grid(task))["ood"]
+    distances = grids.distance_to_seen(held_out, **geometry(task.factors))
+    return distances[nearest_cell(task.factors, task.points)]
 
 
 def nearest_with_same(task: Task, held_out_B, fixed):
@@ -287,9 +305,9 @@ def nearest_with_same(task: Task, held_out_B, fixed):
     _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
     group_B = group_B.reshape(-1)
     for group in np.unique(group_B[held_out]):
-        of_group = group_B == group
-        if (of_group & ~held_out).any():
-            index[of_group] = nearest_seen(task, held_out | ~of_group)[0][of_group]
+        in_group = group_B == group
+        if (in_group & ~held_out).any():
+            index[in_group] = nearest_seen(task, held_out | ~in_group)[0][in_group]
     return index
 
 
@@ -299,14 +317,15 @@ def with_lookups_along_factors(task: Task) -> Task:
     returned as it is."""
     if not has_grid(task):
         return task
-
-    def along(moved: int):
-        fixed = [index != moved for index in range(len(task.factors))]
+    lookups = {}
+    for factor in task.factors:
+        fixed = [other is not factor for other in task.factors]
         index = nearest_with_same(task, regions(task)["ood"], fixed)
-        return lambda asked: asked.truths[index]
-
-    lookups = {f"nearest_along_{f.name}": along(index) for index, f in enumerate(task.factors)}
+        lookups[f"nearest_along_{factor.name}"] = lambda query, index=index: query.truths[index]
     return task._replace(baselines=task.baselines | lookups)
+
+
+# --- examples and scores ---------------------------------------------------------------------
 
 
 def examples_at(task: Task, key, points) -> Example:
@@ -316,8 +335,8 @@ def examples_at(task: Task, key, points) -> Example:
 
 def shapes(task: Task) -> tuple:
     """(input, output) of a model of the task as `jax.ShapeDtypeStruct`s; nothing is compiled."""
-    given, target = example_shapes(task)[1]
-    return given, target if task.output is None else task.output
+    example = example_shapes(task)[1]
+    return example.input, example.target if task.output is None else task.output
 
 
 def example_shapes(task: Task) -> tuple:
@@ -334,7 +353,7 @@ def truth(task: Task, target):
 def score_names(task: Task) -> tuple[str, ...]:
     """The names of the task's scores, in alphabetical order; nothing is compiled."""
     point, (_, target) = example_shapes(task)
-    prediction = jax.eval_shape(lambda target: truth(task, target), target)
+    prediction = jax.eval_shape(partial(truth, task), target)
     return tuple(sorted(jax.eval_shape(task.scores, prediction, prediction, point)))
 
 
@@ -353,30 +372,30 @@ def regions(task: Task) -> dict:
 def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
-    known = asked(task, key)
+    known = query(task, key)
     return {
         name: jax.vmap(task.scores)(predict(known), known.truths, known.points)
         for name, predict in task.baselines.items()
     }
 
 
-def asked(task: Task, key) -> baselines.Asked:
-    """What the trivial predictors know; traceable in the key."""
-    at, whole = points(task), on_grid(task)  # the nearest of all, measured or not
-    held_out, hidden = (regions(each)["ood"] for each in (task, whole))
+def query(task: Task, key) -> baselines.Query:
+    """What the trivial predictors know of the task's points; traceable in the key."""
+    own_points, whole = points(task), on_grid(task)  # the nearest of all, measured or not
+    held_out, hidden = regions(task)["ood"], regions(whole)["ood"]
     labels = [not factor.real for factor in task.factors]
-    nearest = nearest_seen(whole, hidden)[0], nearest_with_same(whole, hidden, labels)
-    inputs, targets = examples_at(task, key, at)
-    places = nearest_cell(task.factors, at) if task.sampled else slice(None)
-    nearest = [points(whole)[index[places]] for index in nearest]
+    cell = nearest_cell(task.factors, own_points) if task.sampled else slice(None)
+    nearest = points(whole)[nearest_seen(whole, hidden)[0][cell]]
+    same_labels = points(whole)[nearest_with_same(whole, hidden, labels)[cell]]
     if not has_grid(whole) and task.nearest is not None:
-        of_all = np.asarray(task.nearest(at))
-        nearest[0] = np.where(np.isnan(of_all), at, of_all)
-    of_nearest = (examples_at(task, key, near).target for near in nearest)
-    truths, seen, same_labels = (
-        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
+        of_all = np.asarray(task.nearest(own_points))
+        nearest = np.where(np.isnan(of_all), own_points, of_all)
+    inputs, targets = examples_at(task, key, own_points)
+    others = (examples_at(task, key, near).target for near in (nearest, same_labels))
+    truths, nearest, same_labels = (
+        jax.vmap(partial(truth, task))(target) for target in (targets, *others)
     )
-    return baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
+    return baselines.Query(own_points, inputs, truths, nearest, held_out, same_labels)
 
 
 def _mask(held_out, points):
@@ -389,33 +408,27 @@ def real_points(task: Task, key, count: int):
     """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
     factor takes any of its values. (0, F) if no factor is real, if there is no grid, or nothing
     between its cells."""
-    if not (task.between and has_grid(on_grid(task))) or not any(
-        factor.real for factor in task.factors
-    ):
-        return jnp.zeros((0, len(task.factors)))
-    discrete = [
-        (index, jnp.asarray(factor.values, jnp.float32))
-        for index, factor in enumerate(task.factors)
-        if not factor.real
-    ]
+    factors, firsts, extents = task.factors, [], []
+    if not (task.between and has_grid(on_grid(task)) and any(factor.real for factor in factors)):
+        return jnp.zeros((0, len(factors)))
+    for factor in factors:
+        first, last = float(factor.values[0]), factor.values[-1]
+        if math.isfinite(factor.period):  # once round, for an angle
+            last = factor.values[0] + factor.period
+        firsts.append(first)
+        extents.append(float(last) - first)
 
-    def draw(key):
-        point = sampling.by_rejection(
-            key, first, extent, lambda point: task.held_out(place(key, point))
-        )
-        return place(key, point)
-
-    def place(key, point):
-        for index, values in discrete:
-            chosen = jax.random.randint(jax.random.fold_in(key, index), (), 0, len(values))
-            point = point.at[index].set(values[chosen])
+    def with_labels(key, point):
+        for index, factor in enumerate(factors):
+            if not factor.real:
+                values = jnp.asarray(factor.values, jnp.float32)
+                chosen = jax.random.randint(jax.random.fold_in(key, index), (), 0, len(values))
+                point = point.at[index].set(values[chosen])
         return point
 
-    def last(factor: Factor):  # once round, for an angle
-        turns = math.isfinite(factor.period)
-        return factor.values[0] + factor.period if turns else factor.values[-1]
+    def draw(key):
+        rejected = lambda point: task.held_out(with_labels(key, point))
+        point = sampling.by_rejection(key, jnp.array(firsts), jnp.array(extents), rejected)
+        return with_labels(key, point)
 
-    lows = [float(factor.values[0]) for factor in task.factors]
-    first = jnp.array(lows)
-    extent = jnp.array([float(last(f)) - low for f, low in zip(task.factors, lows, strict=True)])
     return jax.vmap(draw)(jax.random.split(key, count))

@@ -292,7 +292,7 @@ def draw_two_objects(runs):
     cells, settings = run.cells, run.config.task
     picture = plotting.new_figure(plotting.WIDTH, 3.35)
     seed = plotting.median_seed(cells)
-    seconds = jax.vmap(lambda point: bump.second_place(point, settings.grid))(cells.factors)
+    seconds = jax.vmap(lambda point: bump.second_position(point, settings.grid))(cells.factors)
     apart = np.abs(np.asarray(seconds) - cells.factors).max(axis=1) >= APART
     rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
     for letter, bottom, region, name, color in (

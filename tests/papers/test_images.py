@@ -60,7 +60,7 @@ def test_peaks_are_in_line_more_often_than_by_chance():
 
 def test_shares_and_errors_of_trivial_predictors_are_counted_one_by_one():
     cells = decoder(blank)
-    known = baselines.asked_on_grid(cells.truths, cells.held_out, cells.sizes)
+    known = baselines.query_on_grid(cells.truths, cells.held_out, cells.sizes)
     shares, errors = image_quantities.trivial_shares(cells), control_claims.trivial_errors(cells)
     assert shares.keys() == errors.keys() == baselines.GRID_PREDICTORS.keys()
     assert max(shares.values()) > 0 and errors["blank"] == pytest.approx(1)

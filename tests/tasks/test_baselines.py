@@ -22,7 +22,7 @@ def test_constants_are_mean_truths_of_their_regions(predict, shape, axis):
     truths = np.random.default_rng(1).normal(size=(7, *shape)).astype(np.float32)
     held_out = np.array([False, True, False, True, False, False, True])
     for hidden in (held_out, held_out & False):
-        found = predict(baselines.Asked(None, None, jnp.asarray(truths), None, hidden))
+        found = predict(baselines.Query(None, None, jnp.asarray(truths), None, hidden))
         assert found.shape == truths.shape
         for region in filter(np.any, (hidden, ~hidden)):
             expected = np.broadcast_to(truths[region].mean(axis=axis), found[region].shape)
@@ -152,7 +152,7 @@ def test_the_tangent_kernel_is_that_of_a_wide_random_network():
 
 def ood_of(predict, truths_Bx, held_out_B, sizes, **geometry):
     """(Q, ...) what a predictor of a grid says of the held-out cells."""
-    asked = baselines.asked_on_grid(truths_Bx, held_out_B, sizes, **geometry)
+    asked = baselines.query_on_grid(truths_Bx, held_out_B, sizes, **geometry)
     predicted = predict(asked)
     assert predicted.shape == asked.truths.shape
     return predicted[np.asarray(held_out_B)]

@@ -61,12 +61,6 @@ def test_stripes_say_nothing_of_a_hole_that_is_left_out():
         np.testing.assert_allclose(gradient, 2 * difference / N**2, rtol=1e-6)
 
 
-def test_a_plus_is_the_sum_of_two_stripes():
-    expected = by_hand(5.0, None, 1.2, 0.5) + by_hand(None, 2.0, 1.2, 0.5)
-    found = bump.plus(5.0, 2.0, N, ImageConfig(sigma=1.2, amplitude=0.5))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-
-
 # --- the training set ------------------------------------------------------------------------
 
 
@@ -204,7 +198,7 @@ gaussian = partial(by_hand, sigma=1.0, grid=16)
 def test_the_second_object_of_a_cell_is_the_same_for_all_seeds():
     task = PAIRS.make()
     points = tasks.points(task)
-    second_places = jax.jit(jax.vmap(lambda point: bump.second_place(point, 16)))
+    second_places = jax.jit(jax.vmap(lambda point: bump.second_position(point, 16)))
     seconds = np.asarray(second_places(points))
     expected = examples_at(task, np.concatenate([points, seconds], axis=1))
     for key in (KEY, jax.random.key(4)):

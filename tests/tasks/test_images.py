@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.tasks import images
-from compgen_jax.tasks.bump import ImageConfig, bump, plus
+from compgen_jax.tasks.bump import ImageConfig, bump
 from tests.papers.decoders import is_rendered
 
 
@@ -40,6 +40,7 @@ def test_scores_are_their_definitions(tolerances):
 N, SIGMA = 28, 2.0
 IMAGE = ImageConfig(sigma=SIGMA)
 TRUTH = np.asarray(bump(12.0, 15.0, N, IMAGE))
+PLUS = bump(12.0, None, N, IMAGE) + bump(None, 15.0, N, IMAGE)
 SEEN = np.asarray(bump(14.0, 15.0, N, IMAGE))  # a sigma away
 
 
@@ -50,7 +51,7 @@ def shifted(sigmas):
 PREDICTIONS = {
     True: [TRUTH, 0.6 * TRUTH - 7, shifted(0.45), shifted(-0.55)],  # of any level
     "as if seen": [shifted(0.55)],  # nearer to the seen image
-    False: [0.45 * TRUTH, 2.1 * TRUTH, -TRUTH, plus(12.0, 15.0, N, IMAGE), SEEN, 0 * TRUTH,
+    False: [0.45 * TRUTH, 2.1 * TRUTH, -TRUTH, PLUS, SEEN, 0 * TRUTH,
             np.where(TRUTH == TRUTH.max(), np.nan, TRUTH)],
 }  # fmt: skip
 

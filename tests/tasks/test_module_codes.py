@@ -1,5 +1,6 @@
 """Codes of a latent against NumPy, digit by digit, and what each of them keeps of it."""
 
+from functools import partial
 from itertools import pairwise
 
 import jax
@@ -13,8 +14,9 @@ from compgen_jax.tasks.module_codes import LatentCodeConfig
 M = 7
 
 
-def of(name, count=M, **settings):
-    return jax.jit(jax.vmap(module_codes.of_latent(LatentCodeConfig(name, **settings), count)))
+def of(name, **settings):
+    encode = partial(module_codes.encode, settings=LatentCodeConfig(name, **settings))
+    return jax.jit(jax.vmap(encode))
 
 
 def latents(law="discrete", count=200):
@@ -86,7 +88,7 @@ def coupled(z, count, std, seed):
 @pytest.mark.parametrize(("count", "std", "seed"), [(7, 1.5, 0), (6, 0.1, 3), (2, 1.0, 1)])
 def test_couplings_against_loops(count, std, seed):
     z = np.asarray(latents("continuous", 12))[:, :count]
-    code = of("invertible", count, std=std, seed=seed)(z)
+    code = of("invertible", std=std, seed=seed)(z)
     for one, found in zip(z.astype(np.float64), code, strict=True):
         np.testing.assert_allclose(found, coupled(one, count, std, seed), atol=2e-4)
 

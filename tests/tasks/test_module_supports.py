@@ -5,7 +5,9 @@ import pytest
 
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import module_supports
-from compgen_jax.tasks.module_supports import KINDS, ModuleSupportConfig, all_sets, n_sets
+from compgen_jax.tasks.module_supports import ModuleSupportConfig, all_sets, limits, n_sets
+
+KINDS = "random", "equal", "disconnected", "non_compositional", "popular", "unpopular"
 
 
 def split(kind, modules, most, **settings):
@@ -54,7 +56,7 @@ def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules,
 )
 def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
     """Numbers below and above are refused; all between are seen exactly, and connected."""
-    least, greatest = KINDS[kind].least(modules, most), KINDS[kind].greatest(modules, most)
+    least, greatest = limits(kind, modules, most)
     for n in range(1, n_sets(modules, most) + 2):
         if not least <= n <= greatest:
             with pytest.raises(ConfigError, match=f"seen={n}: "):
@@ -67,8 +69,7 @@ def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
 
 def test_the_sets_that_are_drawn_stay_what_runs_were_trained_on():
     """Sums of the numbers of 40 of 92 sets."""
-    kinds = ("random", "equal", "disconnected", "non_compositional", "popular", "unpopular")
-    sums = [np.flatnonzero(split(kind, 8, 3, seen=40, seed=1)).sum() for kind in kinds]
+    sums = [np.flatnonzero(split(kind, 8, 3, seen=40, seed=1)).sum() for kind in KINDS]
     assert sums == [1928, 1917, 1822, 1600, 1515, 1169]
 
 
@@ -80,7 +81,7 @@ def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind, module
     """Of equal ones, on a path at the first draw."""
     monkeypatch.setattr(module_supports, "DRAWS", int(kind == "equal"))
     monkeypatch.setattr(module_supports, "connects", lambda sets: False)
-    least = KINDS[kind].least(modules, most)
+    least, _ = limits(kind, modules, most)
     for n in range(least, least + 3):
         seen = seen_sets(kind, modules, most, seen=n, seed=n)
         assert_is_of_its_kind(seen, kind, modules)

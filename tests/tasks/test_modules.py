@@ -11,7 +11,7 @@ import pytest
 
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.baselines import Asked
+from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.modules import LEVELS, Modules
@@ -213,7 +213,7 @@ def test_numbers_derived_from_means():
 
 def asked(settings):
     task, (inputs, truths) = settings.make(), measured(settings)
-    return Asked(task.points, inputs, truths, None, np.asarray(task.held_out(task.points)))
+    return Query(task.points, inputs, truths, None, np.asarray(task.held_out(task.points)))
 
 
 def test_the_sum_of_singles_against_a_loop():

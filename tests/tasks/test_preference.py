@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.tasks import modules, preference
-from compgen_jax.tasks.baselines import Asked
+from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.preference import Preference
 
 SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
@@ -47,9 +47,9 @@ def reachable(start, objects):
 
 def plain_expert(latent, episode, settings, basis):
     """[(state, action, whether it counts)] by value iteration in float64."""
-    objects = [FREE[place] for place in episode.places[:-1]]
+    objects = [FREE[place] for place in episode.cells[:-1]]
     value_of = dict(enumerate(float(np.float64(latent) @ basis[:, f]) for f in episode.features))
-    state = FREE[episode.places[-1]], frozenset(range(len(objects)))
+    state = FREE[episode.cells[-1]], frozenset(range(len(objects)))
     states = reachable(state, objects)
     values = {each: 0.0 for each in states}
     value_of[None], worth = 0.0, {}
@@ -71,7 +71,7 @@ def plain_observation(state, episode, features):
     seen = np.zeros((7, 7, features + 2))
     for n, feature in enumerate(episode.features):
         if n in state[1]:
-            seen[(*FREE[episode.places[n]], feature)] = 1
+            seen[(*FREE[episode.cells[n]], feature)] = 1
     seen[(*state[0], features)] = 1
     seen[..., features + 1] = 1
     seen[(*np.transpose(FREE), features + 1)] = 0
@@ -109,8 +109,8 @@ def test_objects_and_agent_are_on_different_cells_and_anywhere():
     settings = Preference(objects=8)
     keys = jax.random.split(jax.random.key(0), 400)
     found = jax.jit(jax.vmap(partial(preference.draw_episode, settings=settings)))(keys)
-    assert all(len(set(places)) == 9 for places in np.asarray(found.places).tolist())
-    assert set(np.unique(found.places[:, -1])) == set(range(19))
+    assert all(len(set(places)) == 9 for places in np.asarray(found.cells).tolist())
+    assert set(np.unique(found.cells[:, -1])) == set(range(19))
     assert set(np.unique(found.features)) == set(range(32))
 
 
@@ -152,7 +152,7 @@ def test_loss_and_scores_against_loops():
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     monkeypatch.setattr(preference, "FITTED", 300)
     task, basis = SMALL.make(), preference.draw_basis(SMALL)
-    asked = Asked(None, None, np.zeros((4, 5, 5), np.float32), None, None)
+    asked = Query(None, None, np.zeros((4, 5, 5), np.float32), None, None)
     found = np.asarray(jax.jit(task.baselines["majority"])(asked))
 
     @jax.jit
@@ -173,5 +173,5 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
 
 def test_the_nearest_seen_task_does_nothing_after_its_end():
     shares = preference.as_shares((np.array([3, 1, 0, 0]), np.array([True, True, True, False])))
-    found = preference.nearest_seen(Asked(None, None, None, shares, None))
+    found = preference.nearest_seen(Query(None, None, None, shares, None))
     np.testing.assert_array_equal(found, np.eye(5)[[3, 1, 0, 0]])

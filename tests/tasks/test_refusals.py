@@ -69,7 +69,7 @@ def modules(modules=8, most=3, **support):
         (inverse(bumps=2), "bumps=2: an image does not tell which of its bumps is the first"),
         (turned(mnist_path="mnist"), "side=16: images of .* must be 28"),
         (turned(gap=GapConfig(low=200, high=160)), "gap.high=160: must be greater than"),
-        (turned(gap=GapConfig(low=161, high=164)), "gap: .*holds out none of .*angles=24"),
+        (turned(gap=GapConfig(low=161, high=164)), "gap=.*holds out none of .*angles=24"),
         (turned(gap=GapConfig(low=350, high=550), samples=1), "samples=1 angles"),
         (turned(objects=(4, 7)), "no digit is shown at 3 of .*the first of which is 165; "),
         (Sprites(turn="whole"), "counts.orientation=.*the square repeats within a whole turn"),
@@ -103,7 +103,7 @@ FACTORS = [tasks.Factor(name, np.arange(4.0)) for name in "xy"]
 
 
 def grid(*asked):
-    return baselines.asked_on_grid(*asked, (4, 4))
+    return baselines.query_on_grid(*asked, (4, 4))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,10 @@ def grid(*asked):
         (lambda: baselines.line_mean(grid(CELLS, LINE.ravel())), r"cells \[\[2, 1\]\] differ"),
         (lambda: baselines.interpolate(CODES, CODES[:, 0], np.zeros((4, 1))), "codes must be"),
         (lambda: marginals.images("mean", jnp.sum, FACTORS, HOLE & False), "a cell that is shown"),
-        (lambda: module_codes.of_latent(LatentCodeConfig("fewshot"), 7), "no function of its lat"),
+        (
+            lambda: module_codes.encode(np.ones(7), LatentCodeConfig("fewshot")),
+            "no function of its lat",
+        ),
         (
             lambda: jax.grad(lambda c: encodings.encode([(c, 4)], CodeConfig("onehot")).sum())(3.0),
             "one-hot code is a step function and has no derivative",

@@ -15,7 +15,7 @@ from scipy import ndimage
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import digits, rotation
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.baselines import Asked
+from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.rotation import AngleCodeConfig, GapConfig, Rotation
 from compgen_jax.tasks.task import Example
 from tests.tasks.examples import KEY, examples_at
@@ -172,7 +172,7 @@ def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
     task = replace(TWO, gap=GapConfig(low=low, high=high, of=(4,))).make()
     points = np.float32([(angle % 360, 4) for angle in angles] + [(180, 7), (135, 4)])
     truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
-    asked = Asked(points, None, truths, truths, held_out)
+    asked = Query(points, None, truths, truths, held_out)
     found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
     before, after = (np.asarray(turned(digits.drawn(4, 16), edge)) for edge in edges)
     for angle, image in zip(angles, found, strict=False):
@@ -252,14 +252,17 @@ def test_the_first_example_of_each_digit(tmp_path, name):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"images": b"\x00\x00"}, "is truncated: 2 bytes have no whole header"),
-        ({"images": images_file() + b"\x00"}, "is too long: 3921 bytes"),
-        ({"images": images_file()[:-1]}, "is truncated: 3919 bytes of 5x28x28 values"),
+        ({"images": b"\x00\x00"}, "has magic number 0x00000000"),
+        ({"images": images_file() + b"\x00"}, "has 3921 bytes, not 3920 of"),
+        ({"images": images_file()[:-1]}, "has 3919 bytes, not 3920 of"),
         ({"images": images_file(magic=0x801)}, "has magic number 0x00000801, not 0x00000803"),
-        ({"images": images_file(np.zeros((5, 5, 5), np.uint8))}, "has images of 5 x 5, not 28"),
-        ({"images": images_file(IMAGES[:4])}, "has 4 images and .* 5 labels; must be as many"),
+        (
+            {"images": images_file(np.zeros((5, 5, 5), np.uint8))},
+            "images are .5, 5, 5.; must be .5, 28, 28.",
+        ),
+        ({"images": images_file(IMAGES[:4])}, "images are .4, 28, 28.; must be .5, 28, 28."),
         ({"labels": labels_file([1, 2, 3, 5, 5])}, r"has no example of \[4\]"),
-        ({"images": gzip.compress(images_file())[:-900]}, "is a broken gzip file"),
+        ({"images": gzip.compress(images_file())[:-900]}, "ended before"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, files, message):
@@ -272,11 +275,11 @@ def refused(path, message):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    refused(tmp_path / "nowhere", "no such file or directory")
-    refused(tmp_path, "has neither train-images-idx3-ubyte nor train-images-idx3-ubyte.gz")
+    refused(tmp_path / "nowhere", "there is no file nowhere")
+    refused(tmp_path, "there is no file train-images-idx3-ubyte, plain")
     write(tmp_path)
     (tmp_path / "train-labels-idx1-ubyte").unlink()
-    refused(tmp_path, "has no train-labels-idx1-ubyte nor train-labels-idx1-ubyte.gz beside")
+    refused(tmp_path, "and labels beside it")
     other = tmp_path / "pictures"
     other.write_bytes(images_file())
-    refused(other, "a file of images must have 'images' in its name")
+    refused(other, "must have 'images' in its name")

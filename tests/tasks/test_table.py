@@ -287,7 +287,7 @@ def refused(message, *arguments, **others):
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
         ({"images": own()["images"]}, "has 12 images and no factors; your own file"),
-        (dsprites(latents_values=SWAPPED), "color is 2, and never so in dSprites"),
+        (dsprites(latents_values=SWAPPED), "color is 2, unlike in its data set"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, monkeypatch, arrays, message):

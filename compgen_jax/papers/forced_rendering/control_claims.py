@@ -121,7 +121,7 @@ CLAIMS = (
 def trivial_errors(cells: CellResults) -> dict[str, float]:
     """MSE OOD of every trivial predictor over a blank image's, by name."""
     ood = cells.held_out
-    known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
+    known = baselines.query_on_grid(cells.truths, ood, cells.sizes)
     truths = cells.truths[ood]
     return {
         name: float(np.square(predict(known)[ood] - truths).mean() / np.square(truths).mean())

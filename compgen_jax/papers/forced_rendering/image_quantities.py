@@ -70,7 +70,7 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
     """The share of held-out cells that every trivial predictor renders, by name. They know the true
     images of all ID cells (`baselines.GRID_PREDICTORS`)."""
     ood = cells.held_out
-    known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
+    known = baselines.query_on_grid(cells.truths, ood, cells.sizes)
     return {
         name: float(all_rendered(predict(known)[ood], cells.truths[ood], known.nearest[ood]).mean())
         for name, predict in baselines.GRID_PREDICTORS.items()

@@ -57,7 +57,7 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
     task, world = config.task.make(), config.task.scene()
 
     def of_task():
-        known = tasks.asked(task, jax.random.key(0))
+        known = tasks.query(task, jax.random.key(0))
         summed = [task.baselines[name](known) for name in ("mean_image", "main_effects")]
         return jax.tree.map(jnp.asarray, (known, *summed))
 
