@@ -1,11 +1,10 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps a `Query` to predictions (B, ...). The first three are those of any task (`BASELINES`,
-the default of `Task.baselines`), whose errors stand in a run's summary. `FROM_CODES` are kernel
-regressions on what one seed was shown, and stand beside them. `GRID_PREDICTORS` know the ID cells
-of a grid alone. The last two kinds are NumPy. Their mean squared error over the hole, as a multiple
-of a blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1 (no brightest pixel is right,
-for rank one 6%): constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
+Each maps a `Query` to predictions (B, ...). `BASELINES` are those of any task, whose errors stand
+in a run's summary. `FROM_CODES` are kernel regressions on what one seed was shown.
+`GRID_PREDICTORS` know the ID cells of a grid alone. The last two kinds are NumPy. Their squared
+error over the hole, over a blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1:
+constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
 """
 
 import math
@@ -47,8 +46,8 @@ class Query(NamedTuple):
 
 
 def best_constant(query: Query):
-    """One number for all entries: the mean truth, of ID and of held-out points apart, so that it
-    is fitted to the region that it is scored on, as strong as can be."""
+    """The mean truth of ID and of held-out points apart: fitted to the region that it is scored
+    on."""
     means_B = jnp.mean(query.truths, axis=tuple(range(1, query.truths.ndim)))
     levels = [
         jnp.sum(jnp.where(mask_B, means_B, 0.0)) / jnp.sum(mask_B)
@@ -60,13 +59,10 @@ def best_constant(query: Query):
 
 
 def nearest_seen(query: Query):
-    """What is true at the nearest ID point."""
     return query.nearest
 
 
 def nearest_same_labels(query: Query):
-    """What is true at the nearest ID point whose labels are those asked for, so that only ordered
-    factors move. Where there is none, what is true at the nearest ID point."""
     return query.same_labels
 
 
@@ -78,7 +74,7 @@ BASELINES = {
 
 
 def knows_id(name: str) -> bool:
-    """Whether a predictor is right where training showed the answer: none of ID points."""
+    """Whether a predictor is right where training showed the answer."""
     return name.startswith("nearest_") or name in FROM_CODES
 
 
@@ -89,20 +85,18 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
     """(B, ...): the interpolator, kernel ridge regression from codes to outputs, fitted to S
     points.
 
-    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)). Its length is the one of `LENGTHS` with
-    the least squared error on points left out, each alone; of equal errors, the shortest. For the
-    rest, and errors, see `_regression`.
+    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)), with the length of `LENGTHS` that has
+    the least leave-one-out error; of equal ones, the shortest. See `_regression`.
     """
     return _regression(_gaussian, codes_SxE, truths_Sx, codes_BxE)
 
 
 def wide_network(codes_SxE, truths_Sx, codes_BxE):
     """(B, ...): what an infinitely wide ReLU network predicts that is trained on S points until it
-    fits them: kernel ridge regression with its neural tangent kernel (`tangent_kernel`).
+    fits them.
 
-    Such a network learns no features, so this predictor says what can be composed without learning
-    any (Lippl and Stachenfeld 2024, arXiv:2405.16391). One constant stands beside every code, as
-    long as the codes seen are on average. For the rest, and errors, see `_regression`.
+    It is kernel ridge regression with the neural tangent kernel, which learns no features (Lippl
+    and Stachenfeld 2024, arXiv:2405.16391). Beside every code stands a constant. See `_regression`.
     """
     return _regression(_tangent, codes_SxE, truths_Sx, codes_BxE)
 
@@ -111,15 +105,12 @@ FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
 
 
 def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): what `fit(codes (S, E), outputs (S, P), queries (B, E))`, a kernel regression,
-    predicts.
+    """(B, ...): what `fit(codes (S, E), outputs (S, P), queries (B, E))` predicts.
 
-    It acts on what is left after the mean output, with a ridge of `KERNEL_RIDGE`. Points with the
-    same code count once, with their mean output. Beyond `MOST_POINTS` of them each query has a fit
-    of its own to the `NEAREST_POINTS` nearest. Without a point the prediction is 0, with one its
-    output.
-
-    ValueError for arrays that do not match or are not finite.
+    It acts on what is left after the mean output. Points with the same code count once, with their
+    mean output. Beyond `MOST_POINTS` each query has a fit of its own to the `NEAREST_POINTS`
+    nearest. Without a point the prediction is 0. ValueError for arrays that do not match or are not
+    finite.
     """
     codes, truths, queries = (np.asarray(a, np.float64) for a in (codes_SxE, truths_Sx, codes_BxE))
     if codes.ndim != 2 or queries.ndim != 2 or codes.shape[1] != queries.shape[1]:
@@ -158,7 +149,6 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
 
 
 def _gaussian(codes_SxE, centred_SxP, queries_BxE):
-    """(B, P) what the length with the least error on left-out points predicts."""
     squares_SxS = _squared_distances(codes_SxE, codes_SxE)
     apart = squares_SxS + np.diag(np.full(len(codes_SxE), np.inf))
     neighbour = np.median(np.sqrt(apart.min(axis=1)))
@@ -174,7 +164,6 @@ def _gaussian(codes_SxE, centred_SxP, queries_BxE):
 
 
 def _tangent(codes_SxE, centred_SxP, queries_BxE):
-    """(B, P). The constant beside every code is the root mean square length of the S codes."""
     constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
     codes_SxE, queries_BxE = (
         np.pad(codes, ((0, 0), (0, 1)), constant_values=constant)
@@ -188,11 +177,10 @@ def _tangent(codes_SxE, centred_SxP, queries_BxE):
 
 def tangent_kernel(a_AxE, b_BxE):
     """(A, B): the neural tangent kernel (Jacot et al. 2018) of a ReLU network with `HIDDEN_LAYERS`
-    infinitely wide layers, in closed form: the arc-cosine recursion of Cho and Saul (2009).
+    infinitely wide layers without biases.
 
-    In this parametrization weights are drawn from N(0, 1), and a layer of W units multiplies its
-    inputs' sum by sqrt(2 / W) (by 1 for the code), so that a vector keeps its mean square length.
-    No layer has a bias.
+    It is the arc-cosine recursion of Cho and Saul (2009). Weights are drawn from N(0, 1), and a
+    layer of W units multiplies its inputs' sum by sqrt(2 / W) (by 1 for the code).
     """
     norms_AxB = np.sqrt(np.outer(np.sum(a_AxE**2, axis=1), np.sum(b_BxE**2, axis=1)))
     covariance = tangent = a_AxE @ b_BxE.T
@@ -205,11 +193,11 @@ def tangent_kernel(a_AxE, b_BxE):
 
 
 def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: bool = False):
-    """Ridge regression with a kernel between S points: the mean squared error on points left out,
-    each alone; A = (kernel + ridge I)^-1; and the weights A outputs, (S, P).
+    """Ridge regression with a kernel between S points: the leave-one-out mean squared error; A =
+    (kernel + ridge I)^-1; and the weights A outputs, (S, P).
 
-    Errors come from the one fit to all points: (A outputs)_i / A_ii. `centred`: of outputs less
-    their mean, which is fitted too; without a point it moves away by output / (S - 1).
+    Errors are (A outputs)_i / A_ii. `centred`: of outputs less their mean, which is fitted too;
+    without a point it moves away by output / (S - 1).
     """
     inverse = np.linalg.inv(kernel_SxS + ridge * np.eye(len(kernel_SxS)))
     weights_SxP = missed_SxP = inverse @ outputs_SxP
@@ -220,7 +208,6 @@ def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: 
 
 
 def _squared_distances(a_AxE, b_BxE):
-    """(A, B)."""
     from scipy.spatial.distance import cdist  # takes a fifth of a second to import
 
     return cdist(a_AxE, b_BxE, "sqeuclidean")
@@ -243,17 +230,16 @@ def query_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Q
 
 
 def id_constant(query: Query):
-    """The constant nearest to the ID outputs, their mean over cells and entries. It knows less than
-    `best_constant`."""
+    """The mean of the ID outputs over cells and entries."""
     return np.full(query.truths.shape, query.truths[~query.held_out].mean())
 
 
 def line_mean(query: Query):
-    """Mean over the factors of the nearest ID outputs that differ in that factor alone, which lie
-    on a line of cells (for two factors, a row and a column); an ID cell has its own.
+    """Mean over the factors of the nearest ID outputs that differ in that factor alone; an ID cell
+    has its own.
 
-    Outputs at the same distance on a line are averaged first; a line without an ID cell is left
-    out. ValueError if all lines of a held-out cell are.
+    Outputs at the same distance are averaged first; a line of cells without an ID cell is left out.
+    ValueError if all lines of a held-out cell are.
     """
     held_out, truths = query.held_out, np.array(query.truths)
     indices, tables = grids.indices(query.grid["sizes"]), grids.offsets(**query.grid)
@@ -285,12 +271,9 @@ def rank_one(query: Query):
     """Each entry's values over the grid completed as a product a(x) b(y) ... of one function for
     each factor.
 
-    Alternating least squares on the ID cells, each entry (a pixel) for itself, from the lines of
-    cells through one with signal. `NOISE`, as a share of the largest ID signal, counts as none: a
-    pixel never above it is 0 (see `lit_pixels`), and so, by a ridge, is nearly a value of a factor
-    where the product of the others is below it in every ID cell. That decides the outcome, since
-    true bumps have rank one (Eq 13 to 16): at 1e-9 exact truths are completed over the whole donut
-    10 to 18 of N = 28, from tails that no decoder could learn.
+    Alternating least squares on the ID cells, from the lines of cells through one with signal.
+    `NOISE`, as a share of the largest ID signal, counts as none, which decides the outcome: true
+    bumps have rank one (Eq 13 to 16), and tails that no decoder could learn would complete them.
     """
     flat_BxP = query.truths.reshape(len(query.truths), -1)
     lit = lit_pixels(flat_BxP[~query.held_out], NOISE)
@@ -328,7 +311,6 @@ def _unit(vectors_PxN):
 
 
 def blank(query: Query):
-    """Nothing."""
     return np.zeros(query.truths.shape)
 
 
@@ -343,11 +325,6 @@ GRID_PREDICTORS = {
 
 def lit_pixels(targets_seen_Bx, threshold: float = 0.01):
     """Bool, of the shape of one target: pixels whose signal exceeds `threshold` of the largest in
-    some seen image.
-
-    The others a decoder whose pixels share no weights cannot learn. Under the donut 6 to 22 of
-    N = 28, sigma = 1, they are 121 of 784 at 1% and 169 at 10%; 10 to 18, 9 at 1%; under the
-    corner 12 of N = 32, sigma = 1.5, 256 of 1024 at 1%.
-    """
+    some seen image. The others a decoder whose pixels share no weights cannot learn."""
     size = np.abs(np.asarray(targets_seen_Bx)).max(axis=0)
     return size > threshold * size.max()

@@ -154,8 +154,8 @@ class Bump(Family):
 def bump(x, y, grid: int, image: ImageConfig, sigma=None):
     """The signal of a point, shape (N, N), range [0, amplitude].
 
-    It is a bump for two coordinates, the vertical stripe at x for a missing y (None or NaN), and
-    the horizontal stripe at y for a missing x. `sigma` is in pixels, by default that of `image`.
+    The vertical stripe at x for a missing y (None or NaN), and the horizontal one at y for a
+    missing x. `sigma` is in pixels, by default that of `image`.
     """
     sigma, profiles = image.sigma if sigma is None else sigma, []
     for coordinate in (y, x):
@@ -167,14 +167,14 @@ def bump(x, y, grid: int, image: ImageConfig, sigma=None):
 
 
 def flip(image, settings: ImageConfig):
-    """A signal as an image of the configured polarity, and back."""
     return 1.0 - image if settings.polarity == "inverted" else image
 
 
 def example(point, settings: Bump) -> Example:
-    """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
-    With two bumps, (x, y, x2, y2) has both positions, and (x, y) that of the first
-    (`second_position`). With shuffled codes the code of (x, y, x2, y2) is that of (x2, y2).
+    """The code and the image of a point (x, y), or (x, y, size); a stripe where x or y is NaN.
+
+    With two bumps, (x, y, x2, y2) has both positions, and (x, y) that of the first. With shuffled
+    codes the code of (x, y, x2, y2) is that of (x2, y2).
     """
     if settings.stripes.shuffled_codes and len(point) > 2:
         (code, _), (_, signal) = _object(point[2:], settings), _object(point[:2], settings)
@@ -189,7 +189,7 @@ def example(point, settings: Bump) -> Example:
 
 
 def loss(output, target):
-    """The mean squared error, of which pixels whose target is NaN are left out."""
+    """The mean squared error, without pixels whose target is NaN."""
     missing = jnp.isnan(target)
     return mean_squared_error(jnp.where(missing, 0, output), jnp.where(missing, 0, target))
 
@@ -199,15 +199,14 @@ def _random_pixel(key, grid: int):
 
 
 def second_position(point, grid: int):
-    """(2,): the pixel of the second bump where the first one's cell is measured. It is drawn for
-    every cell apart, uniformly over the grid, and is the same for all seeds of training."""
+    """(2,): the pixel of the second bump where the first one's cell is measured; the same for all
+    seeds of training."""
     x, y = jnp.nan_to_num(jnp.round(point)).astype(jnp.int32)
     key = jax.random.fold_in(jax.random.key(0), sampling.tag("second object"))
     return _random_pixel(jax.random.fold_in(jax.random.fold_in(key, x), y), grid)
 
 
 def _object(point, settings: Bump) -> tuple:
-    """The code and the signal of one object."""
     x, y, *size = point
     signal = bump(x, y, settings.grid, settings.image, *size)
     if settings.stripes.hole:
@@ -253,15 +252,14 @@ def n_points(settings: Bump) -> int:
 
 def stripe_points(grid: int):
     """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1 (paper
-    Figures 4a and 7a). Upright, they are the unions of bumps of `tasks.marginals`."""
+    Figures 4a and 7a)."""
     pixels = np.arange(grid, dtype=np.float32)
     return jnp.asarray(marginals.points([Factor("x", pixels), Factor("y", pixels)]))
 
 
 def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
-    first n are the same for any number of points. With two bumps, or shuffled codes of stripes,
-    F = 4 (`example`)."""
+    first n are the same for any number of points. With two bumps, or shuffled codes, F = 4."""
     points = support(settings).sample(key, n_points(settings))
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
@@ -293,13 +291,8 @@ def _bumps_of_all_sizes(x, y, settings: Bump):
 
 
 def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
-    """The scores of one prediction; see `Task.scores`.
-
-    They are those of `images.scores`, and `images.rendered`. With a third factor there are two
-    more. The size is right if, of the true bumps of all sizes at the requested place, that of the
-    requested size is nearest to the prediction. The combination is right if place and size are. An
-    image of another size is not rendered, though it correlates with what is asked.
-    """
+    """Those of `images.scores`, and `images.rendered`. With a third factor the size is right if, of
+    the true bumps of all sizes, that of the requested size is nearest to the prediction."""
     image = settings.image
     tolerances = image.position_tolerance, image.image_tolerance
     scores = images.scores(signal, truth, point[:2], *tolerances)
@@ -326,9 +319,8 @@ def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dic
     """The scores of the first bump, on the prediction less the true second one; and
     `rendered_second`.
 
-    The truth shows both bumps, and the point says where the first is. The second counts as rendered
-    if the prediction is right within 3 sigma of it, with the true first bump taken off or not. So
-    neither a first bump that is missing nor what is drawn elsewhere counts against the second.
+    The second is rendered if the prediction is right within 3 sigma of it, with the true first bump
+    taken off or not: a first bump that is missing does not count against the second.
     """
     first = bump(*point, settings.grid, settings.image)
     second = truth - first
@@ -345,6 +337,6 @@ def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dic
 
 
 def _mean_size(query: baselines.Query, settings: Bump):
-    """What x and y alone can say of a third factor: the mean image over all sizes."""
+    """What x and y alone can say of a third factor."""
     draw = jax.vmap(partial(_bumps_of_all_sizes, settings=settings))
     return draw(query.points[:, 0], query.points[:, 1]).mean(axis=1)

@@ -28,9 +28,8 @@ def drawn(digit: int, side: int):
     """The digit as (side, side) float32 in [0, 1], read-only NumPy: the share of each pixel that
     its outline covers.
 
-    Row 0 is y = 0, the bottom of the digit: shown with the origin at the lower left, it is upright.
-    Its bounding box is centred, and the inscribed circle holds it with a margin, so that it is
-    whole at any angle.
+    Row 0 is y = 0, the bottom of the digit. The inscribed circle holds it with a margin, so that it
+    is whole at any angle.
     """
     # slow to import, and other tasks need none of it
     import matplotlib
@@ -56,13 +55,10 @@ def drawn(digit: int, side: int):
 
 
 def first_of_each(path: str, digits) -> dict:
-    """MNIST's first training example of each digit, (28, 28) float32 in [0, 1]; row 0 is the top,
-    as in the file.
+    """MNIST's first training example of each digit, (28, 28) float32 in [0, 1]; row 0 is the top.
 
     `path` is a directory with train-images-idx3-ubyte and train-labels-idx1-ubyte (each may end in
-    .gz), or the file of images, with that of labels beside it. Raises ConfigError for a file that
-    is missing, damaged or of another kind, for unequal numbers of images and labels, and for a
-    missing digit.
+    .gz), or the file of images. Raises ConfigError for files that are missing or wrong.
     """
     try:
         file = Path(path).expanduser()
@@ -88,13 +84,12 @@ def first_of_each(path: str, digits) -> dict:
 
 
 def _plain_or_gz(path: Path) -> Path | None:
-    """The path, or with .gz, whichever is a file."""
     files = path, path.with_name(path.name + ".gz")
     return next((file for file in files if file.is_file()), None)
 
 
 def _read(path: Path, magic: int):
-    """The array of an IDX file. Raises ValueError, or what gzip raises, for a damaged one."""
+    """The array of an IDX file."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)

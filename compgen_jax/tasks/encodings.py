@@ -1,8 +1,7 @@
 """Disentangled codes of a point (paper section 3.1): each factor has units of its own.
 
-A code is a function of one continuous coordinate or value. A point's code joins the codes of its
-factors. `CodeConfig` gives all factors of bumps one code of their coordinate in cells.
-`CodesConfig` gives each factor of a scene a code that suits it.
+`CodeConfig` gives all factors of bumps one code of their coordinate in cells, `CodesConfig` each
+factor of a scene a code that suits it.
 """
 
 import math
@@ -75,7 +74,6 @@ class Code(NamedTuple):
 
 
 def joined(values, codes):
-    """The code (E,) of scalars, one part for each; None or NaN stands for a missing factor."""
     parts = []
     for value, code in zip(values, codes, strict=True):
         missing, value = is_missing(value)
@@ -87,13 +85,11 @@ def joined(values, codes):
 
 
 def lengths(codes) -> tuple[int, ...]:
-    """The lengths of the codes' parts; E is their sum."""
     return tuple(code.length + code.masked for code in codes)
 
 
 def is_missing(coordinate):
-    """(whether a scalar coordinate is None or NaN, the coordinate or else 0). The 0 keeps
-    derivatives finite."""
+    """(whether a scalar is None or NaN, the scalar or else 0). The 0 keeps derivatives finite."""
     coordinate = jnp.asarray(jnp.nan if coordinate is None else coordinate, jnp.float32)
     missing = jnp.isnan(coordinate)
     return missing, jnp.where(missing, 0.0, coordinate)
@@ -116,8 +112,8 @@ def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
 
 
 def encode(coordinates, config: CodeConfig):
-    """The code (E,) of a point, from a pair (coordinate, number of cells) for each factor. A
-    missing factor's coordinate is None or NaN."""
+    """The code (E,) of a point, from a pair (coordinate or None or NaN, number of cells) for each
+    factor."""
     values, counts = zip(*coordinates, strict=True)
     return joined(values, codes_of_counts(counts, config))
 
@@ -147,10 +143,8 @@ def code_of_coordinate(coordinate, count: int, config: CodeConfig):
     bump        exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1; `width` w multiplies the variance
     ramp        c itself
     onehot      1 for the nearest cell (all 0 off the grid); differentiating it raises ValueError
-    positional  [sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k. The paper gives
-                no formula. Here the longest wavelength is 2N cells, so that no two coordinates
-                share a code; the shortest is 4 cells, which turns the code of neighbouring cells by
-                a quarter.
+    positional  [sin(w_k c); cos(w_k c)] for geometric frequencies w_k, with wavelengths from 2N
+                cells, so that no two coordinates share a code, to 4 (the paper has no formula)
     """
     if config.name == "bump":
         return gaussian_profile(coordinate, count, config.width**0.5 * config.sigma)
@@ -167,12 +161,10 @@ def code_of_coordinate(coordinate, count: int, config: CodeConfig):
 
 
 def codes_of_factors(factors, config: CodesConfig) -> list[Code]:
-    """The codes of `task.Factor`s."""
     return [code_of_factor(factor, kind_of(factor, config), config) for factor in factors]
 
 
 def kind_of(factor, config: CodesConfig) -> str:
-    """The code that a factor has."""
     kind = dict(config.of).get(factor.name, config.name)
     if not factor.real and kind != "value":
         return "onehot"
@@ -181,7 +173,7 @@ def kind_of(factor, config: CodesConfig) -> str:
 
 def code_of_factor(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
     """The code of one factor. Beside the kinds of `CodesConfig` there is 'scaled': one number, from
-    -1 to 1 over the factor's values."""
+    -1 to 1."""
     values = np.asarray(factor.values, np.float32)
     turns, count = math.isfinite(factor.period), len(values)
     step = np.diff(values).mean() if count > 1 else None

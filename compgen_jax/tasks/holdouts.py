@@ -45,7 +45,7 @@ import numpy as np
 
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import regions
-from compgen_jax.tasks.task import Factor, value_name
+from compgen_jax.tasks.task import Factor, counts, value_name
 
 LONGEST, DEEPEST, TOLERANCE = 1000, 40, 1e-6
 
@@ -118,9 +118,8 @@ ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.
 def held_out(text: str, factors, points_BxF) -> np.ndarray:
     """(B,) bool: which points the text holds out; '' holds out none. See the head of this file.
 
-    factors: (F,) `Factor`s.  points_BxF: all combinations that exist at once, on a grid or not.
-
-    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything.
+    points_BxF: all combinations that exist at once, on a grid or not. Raises ConfigError for a text
+    that is no such sentence, or holds out nothing or everything.
     """
     mask = np.zeros(len(points_BxF), bool)
     if text.strip():
@@ -148,7 +147,6 @@ class _Reader:
             raise ConfigError(f"config.task.held_out={text!r}: {hint}")
 
     def known(self, what: str, name: str, names):
-        """Requires that a name is among the names, or suggests close ones."""
         close = difflib.get_close_matches(name, names, n=3) or list(names)[:20]
         self.require(name in names, f"no {what} {name!r}; there is {', '.join(close)}")
 
@@ -157,7 +155,6 @@ class _Reader:
         return _value_indices(self.factors[index], self.points_BxF[:, index])
 
     def sentence(self, text: str):
-        """(B,) or () bool: what a sentence or a published name holds out."""
         text = PUBLISHED.get(" ".join(text.split()), text).strip()
         self.require(len(text) <= LONGEST, f"is longer than {LONGEST} characters")
         try:
@@ -249,7 +246,6 @@ class _Reader:
         return COMPARED[type(kind)](np.where(np.abs(gap) <= TOLERANCE * size, 0, gap), 0)
 
     def factor(self, name: str) -> int:
-        """The index of a factor."""
         labelled = [factor.name for factor in self.factors if name in factor.labels]
         hint = f"a label is quoted: {' or '.join(labelled)} == {name!r}"
         self.require(name in self.names or not labelled, hint)
@@ -257,7 +253,6 @@ class _Reader:
         return self.names[name]
 
     def value_index(self, index: int, value) -> int:
-        """Which of the factor's values a label or a number is."""
         factor = self.factors[index]
         if isinstance(value, str):
             self.require(factor.labels, f"{factor.name} has no labels, but numbers")
@@ -270,7 +265,6 @@ class _Reader:
         return nearest
 
     def named(self, name: str, arguments, keywords):
-        """(B,) bool: what a named function holds out."""
         groups, values, share, seed, once = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
         pairs = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
         for key, item in pairs:
@@ -319,10 +313,10 @@ class _Reader:
         return np.all(masks, axis=0)
 
     def region(self, name: str, chosen: list, share: float):
-        """(B,) bool: what a function of `REGIONS` holds out. The factors with fewest values come
-        first; those after them make up for what rounding leaves."""
+        """What a function of `REGIONS` holds out. The factors with fewest values come first; those
+        after them make up for what rounding leaves."""
         is_joint, n_seen, _ = REGIONS[name]
-        sizes = [len(factor.values) for factor in self.factors]
+        sizes = counts(self.factors)
         real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]
         chosen = sorted(chosen or real, key=sizes.__getitem__)
         self.require(chosen, f"{name} finds no real factor; name its factors")
@@ -347,8 +341,6 @@ class _Reader:
 
 
 class Coverage(NamedTuple):
-    """What is seen, as sentences, and as numbers by name."""
-
     lines: tuple[str, ...]
     facts: dict[str, float]
 

@@ -17,7 +17,7 @@ def mean_squared_error(signal_HxW, truth_HxW):
 
 
 def brightest_pixel(signal_HxW):
-    """(x, y) of the largest pixel; (-inf, -inf) for an image with a pixel that is not finite."""
+    """(x, y) of the largest pixel; (-inf, -inf) for an image that is not finite."""
     row, column = jnp.unravel_index(jnp.argmax(signal_HxW), signal_HxW.shape)
     position = jnp.array([column, row], jnp.float32)
     return jnp.where(jnp.isfinite(signal_HxW).all(), position, -jnp.inf)
@@ -49,13 +49,12 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
     A prediction is rendered if all of these hold:
       (i) Its correlation with the truth over all pixels is positive, and squared at least
         `LEAST_R2`. A bump shifted by half a sigma keeps .88, by a whole sigma .60.
-      (ii) Its gain is between `LEAST_GAIN` and `MOST_GAIN`. The gain is the slope of the
-        least-squares fit of the prediction by the truth and a constant.
+      (ii) Its gain, the slope of its least-squares fit by the truth and a constant, is between
+        `LEAST_GAIN` and `MOST_GAIN`.
       (iii) It correlates more with the truth than with `nearest_HxW`, if that is given: the true
-        image at the ID cell nearest to a held-out point. A constant image correlates with nothing.
+        image at the ID cell nearest to a held-out point.
 
-    So the level of the prediction does not matter. A constant prediction is not rendered, nor is
-    one with a pixel that is not finite.
+    So its level does not matter; what is constant or not finite is not rendered.
     """
     covariance = _covariance(prediction_HxW, truth_HxW)
     variance, truth_variance = (_covariance(x, x) for x in (prediction_HxW, truth_HxW))
@@ -72,7 +71,7 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
 
 
 def squared_correlation(prediction_HxW, truth_HxW):
-    """The squared correlation over all pixels, 0 for one that is not positive."""
+    """0 for one that is not positive."""
     covariance = _covariance(prediction_HxW, truth_HxW)
     variances = _covariance(prediction_HxW, prediction_HxW) * _covariance(truth_HxW, truth_HxW)
     positive = (covariance > 0) & (variances > 0)

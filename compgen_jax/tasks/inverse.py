@@ -1,8 +1,5 @@
-"""Image tasks reversed: the image is the input, and its factors are asked for.
-
-The authors' encoders do this, outside the paper: encoder_exps/bump.py answers with the code of the
-point, scalar.py with its coordinates.
-"""
+"""Image tasks reversed: the image is the input, and its factors are asked for (the authors'
+encoder_exps/bump.py and scalar.py, outside the paper)."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,10 +43,9 @@ class Inverse(Bump):
         })  # fmt: skip
 
     def make(self) -> Task:
-        """Raises ConfigError for a support that cannot serve, and for a code that cannot be
-        decoded."""
+        """Raises ConfigError for a support that cannot serve, or a code that cannot be decoded."""
         task, is_code = super().make(), self.answer == "code"
-        units = tuple(len(factor.values) for factor in task.factors)
+        units = tasks.counts(task.factors)
         refuse({
             f"code.name={self.code.name!r}: has no unit for each value to decode; must be bump or "
             "onehot, without labels off the canvas, or say config.task.answer='coordinates'":
@@ -86,16 +82,16 @@ class Inverse(Bump):
 
 
 def reading(task: Task) -> Task:
-    """`task`, which maps a code to one image, reversed for factors of any kind: `answer_of` says
-    what is asked for, `factor_scores` how it is scored."""
+    """`task`, which maps a code to one image, reversed for factors of any kind; see `answer_codes`
+    and `factor_scores`."""
     factors = task.factors
 
     def example(key, point):
         return Example(task.example(key, point).target, answer_of(point, factors))
 
     def r2_of_means(means):
-        """{NAME_r2}: 1 - mean squared error / the variance of the values over the whole grid, as
-        Schott et al. (2022) score a factor."""
+        """1 - mean squared error / the variance of the values over the whole grid (Schott et al.
+        2022)."""
         names = [factor.name for factor in factors if f"{factor.name}_mse" in means]
         return {f"{name}_r2": 1 - means[f"{name}_mse"] for name in names}
 
@@ -104,7 +100,6 @@ def reading(task: Task) -> Task:
 
 
 def _reversed(task: Task, example, **fields) -> Task:
-    """`task` with other examples, whose target is a vector that says the point."""
     defaults = Task._field_defaults
     return task._replace(
         example=example,
@@ -116,8 +111,8 @@ def _reversed(task: Task, example, **fields) -> Task:
 
 
 def answer_codes(factors) -> list[encodings.Code]:
-    """How factors are answered: each by one number from -1 to 1 over its values, cosine and sine of
-    an angle, or one unit for each label."""
+    """A real factor is answered by one number from -1 to 1, an angle by cosine and sine, a label by
+    one unit for each."""
     codes = []
     for factor in factors:
         kind = "circle" if np.isfinite(factor.period) else "scaled"
@@ -126,7 +121,6 @@ def answer_codes(factors) -> list[encodings.Code]:
 
 
 def answer_of(point, factors):
-    """What a model should say of a point; see `answer_codes`."""
     return encodings.joined(point[: len(factors)], answer_codes(factors))
 
 
@@ -149,9 +143,8 @@ def read_answer(answer, factors):
 def factor_scores(prediction, truth, point, factors) -> dict:
     """The scores of one answer.
 
-    mse: over the numbers of `answer_of`.
-    NAME_accuracy: whether the value nearest to the one said is the requested one.
-    NAME_error: how far the value said is off, round the circle for an angle; not of labels.
+    NAME_accuracy: whether the value nearest to the answered one is the requested one.
+    NAME_error: how far the value is off, round the circle for an angle; not of labels.
     NAME_mse: its square over the variance of the factor's values; not of labels and angles.
     exact_accuracy: whether all are right. An answer that is not finite is wrong.
     """
@@ -173,8 +166,7 @@ def factor_scores(prediction, truth, point, factors) -> dict:
 
 
 def mean_answer(query: baselines.Query):
-    """The mean truth, entry by entry, of seen and of held-out points apart (see
-    `baselines.best_constant`)."""
+    """The mean truth, entry by entry, of seen and of held-out points apart."""
     held_out_Bx1 = jnp.asarray(query.held_out)[:, None]
     means = [
         jnp.mean(query.truths, axis=0, where=mask_Bx1, keepdims=True)

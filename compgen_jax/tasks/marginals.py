@@ -22,6 +22,7 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.settings import choice, number
+from compgen_jax.tasks import task as tasks
 
 AT_ONCE, MOST = 256, 2000  # pictures that are drawn, and cells whose pictures are kept
 
@@ -40,7 +41,7 @@ class MarginalsConfig:
 
 def points(factors):
     """(M, F) float32: every value of every factor by itself, factor by factor; the others NaN."""
-    rows = np.full((sum(len(factor.values) for factor in factors), len(factors)), np.nan)
+    rows = np.full((sum(tasks.counts(factors)), len(factors)), np.nan)
     start = 0
     for index, factor in enumerate(factors):
         rows[start : start + len(factor.values), index] = factor.values
@@ -49,17 +50,15 @@ def points(factors):
 
 
 def images(kind: str, picture, factors, support_B):
-    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `support_B`.
-
-    A value that no such cell has, or whose slice is not such a cell, has a blank image, and does
-    not exist. ValueError if there is no such cell.
-    """
-    sizes = tuple(len(factor.values) for factor in factors)
+    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `support_B`. A
+    value that no such cell has has a blank image, and does not exist. ValueError if there is no
+    such cell."""
+    sizes = tasks.counts(factors)
     support_B = grids.checked_mask(support_B, sizes)
     if not support_B.any():
         raise ValueError("marginals need a cell that is shown")
     draw = jax.jit(jax.vmap(picture))
-    cells, indices = grids.points([factor.values for factor in factors]), grids.indices(sizes)
+    cells, indices = tasks.cells(factors), grids.indices(sizes)
     collect = _slices if kind == "slice" else partial(_means_or_unions, kind)
     collected, exist = collect(draw, cells, indices, support_B, sizes)
     exists = exist.reshape((-1,) + (1,) * (collected.ndim - 1))
@@ -67,7 +66,6 @@ def images(kind: str, picture, factors, support_B):
 
 
 def _means_or_unions(kind, draw, cells, indices_BxF, support_B, sizes):
-    """The mean or the union over the cells that share a value."""
     cells, rows_BxF = cells[support_B], (indices_BxF + np.cumsum((0, *sizes[:-1])))[support_B]
     collected, count = None, np.bincount(rows_BxF.ravel(), minlength=sum(sizes))
     for some, pictures in _batches(draw, cells):
@@ -108,16 +106,15 @@ def main_effects_share(picture, factors) -> float:
     """The share of the pixels' variance in what each factor does by itself, from 0 to 1.
 
     It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `MOST` of
-    the cells (`grids.subgrid`). A product of two binary profiles of duty m has 2m / (1 + m).
-    1 means that a sum of one image per factor draws every picture; NaN that all are alike.
+    the cells. 1 means that a sum of one image per factor draws every picture; NaN that all are
+    alike.
     """
     pictures = _over_subgrid(picture, factors)
     return _main_effects(pictures, tuple(range(len(factors))))
 
 
 def main_effects_of_pairs(picture, factors) -> dict[tuple[str, str], float]:
-    """{names of two factors: `main_effects_share` if only these two vary}: both variances are means
-    over the values of the other factors."""
+    """{names of two factors: `main_effects_share` if only these two vary}."""
     pictures, last = _over_subgrid(picture, factors), len(factors) - 1
     return {
         (factors[i].name, factors[j].name): _main_effects(pictures, (last - i, last - j))
@@ -127,16 +124,14 @@ def main_effects_of_pairs(picture, factors) -> dict[tuple[str, str], float]:
 
 def _over_subgrid(picture, factors):
     """(V_F, ..., V_1, P): pictures at a grid of at most `MOST` cells."""
-    sizes = tuple(len(factor.values) for factor in factors)
-    index, sizes = grids.subgrid(sizes, max(MOST, 2 ** len(sizes)))
-    cells = grids.points([factor.values for factor in factors])[index]
+    index, sizes = grids.subgrid(tasks.counts(factors), max(MOST, 2 ** len(factors)))
+    cells = tasks.cells(factors)[index]
     batches = _batches(jax.jit(jax.vmap(picture)), cells)
     pictures = np.concatenate([pictures for _, pictures in batches])
     return grids.over_grid(pictures.reshape(len(cells), -1), sizes)
 
 
 def _main_effects(pictures, axes) -> float:
-    """The share of the variance over these axes that is the sum of each alone."""
     centred = pictures - pictures.mean(axis=axes, keepdims=True)
     total = np.mean(np.square(centred))
     if not total:

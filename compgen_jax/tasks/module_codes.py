@@ -67,8 +67,8 @@ def encode(z, settings: LatentCodeConfig):
 
 
 def _coupled(z, settings: LatentCodeConfig):
-    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns. s
-    and t are nets with two hidden layers of sigmoids."""
+    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns; s
+    and t have two hidden layers of sigmoids."""
     rng, modules = np.random.default_rng([settings.seed, 2]), len(z)
     halves = [z[: modules // 2], z[modules // 2 :]]
     for index in range(COUPLINGS):

@@ -50,7 +50,6 @@ class ModuleSupportConfig:
 
 
 def n_sets(modules: int, most: int) -> int:
-    """T, the number of non-empty sets of at most `most` modules."""
     return sum(comb(modules, size) for size in range(1, most + 1))
 
 
@@ -77,8 +76,7 @@ def index_of(sets_SxM):
 
 
 def connects(sets_SxM) -> bool:
-    """Whether the sets connect all M modules, so that each is in one: a support of these sets is
-    compositional and connected."""
+    """Whether the sets connect all M modules, so that each is in one."""
     if not sets_SxM.any(0).all():
         return False
     values_SxM = sets_SxM.astype(np.float32)
@@ -87,7 +85,7 @@ def connects(sets_SxM) -> bool:
 
 
 def least_to_connect(modules: int, most: int) -> int:
-    """The fewest sets that are compositional and connected: ceil((M - 1) / (K - 1)), at least 1."""
+    """ceil((M - 1) / (K - 1)), at least 1."""
     if modules == 1:
         return 1
     if most == 1:
@@ -99,7 +97,6 @@ def least_to_connect(modules: int, most: int) -> int:
 
 
 def limits(kind: str, modules: int, most: int) -> tuple[int, int]:
-    """The fewest and the most seen sets that a kind of support can have."""
     groups, greatest = [modules], n_sets(modules, most) - 1
     if kind == "disconnected":
         groups = [modules // 2, modules - modules // 2]
@@ -111,7 +108,7 @@ def limits(kind: str, modules: int, most: int) -> tuple[int, int]:
 
 
 def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
-    """The number of seen sets. Raises ConfigError if no such support has that many."""
+    """Raises ConfigError if no such support has that many."""
     total = n_sets(modules, most)
     refuse({
         f"modules={modules}: must be at least 2": modules < 2,
@@ -208,8 +205,8 @@ def _equal(rng, sets_TxM, most: int, n: int):
 
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
-    """As many seen sets of the same sizes, whose modules occur equally often, to 1. Fixed sets
-    stay, and may prevent that.
+    """As many seen sets of the same sizes, whose modules occur equally often, to 1, if fixed sets
+    allow.
 
     The least used module replaces the most used one in sets whose counterpart is unseen. If none is
     fixed, there are at least as many of these as the usages differ by.
@@ -233,8 +230,7 @@ def _evened(rng, sets_TxM, seen_T, fixed_T):
 
 
 def _tree(sets_TxM, most: int, order, joint: Callable):
-    """(T,) bool: the fewest sets that connect the modules in `order`. Each set joins up to K - 1
-    modules to one of the `joined` ones before them, number `joint(joined)` of the order."""
+    """(T,) bool: the fewest sets that connect the modules in `order`."""
     step = max(most - 1, 1)
     starts = range(1, max(len(order), 2), step)
     tree_SxM = np.zeros((len(starts), sets_TxM.shape[1]), bool)
@@ -247,12 +243,11 @@ def _tree(sets_TxM, most: int, order, joint: Callable):
 
 
 def _some(rng, options_T, n: int):
-    """(T,) bool: n of the options at random."""
     some_T = np.zeros(len(options_T), bool)
     some_T[rng.choice(np.flatnonzero(options_T), n, replace=False)] = True
     return some_T
 
 
 def _filled(rng, seen_T, options_T, n: int):
-    """(T,) bool: the seen sets and as many of the options as make them n."""
+    """The seen sets and as many of the options as make them n."""
     return seen_T | _some(rng, options_T & ~seen_T, n - seen_T.sum())

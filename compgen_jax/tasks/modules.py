@@ -63,10 +63,41 @@ class LatentTask(Family):
     def check(self, config):
         module_supports.n_seen(self.support, self.modules, self.most)
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019  (one for each of many supports)
+    @jax.ensure_compile_time_eval()  # what is drawn is kept: never a tracer
     def make(self) -> Task:
-        """Raises ConfigError for a support that cannot be."""
-        with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
-            return _task(self)
+        sets = module_supports.all_sets(self.modules, self.most)
+        seen = module_supports.split(self.support, self.modules, self.most)
+        dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
+        values = np.array([0.0, 1.0] if self.weights == "khot" else [0.0, *LEVELS])
+        # the measured latents: of each region, its sets in an order drawn by the task's seed
+        rng = np.random.default_rng(self.seed)
+        chosen = [
+            np.resize(rng.permutation(np.flatnonzero(region)), self.tests)
+            for region in (seen, ~seen)
+        ]
+        active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
+        keys = jax.random.split(stream(self.seed, "tests"), len(active))
+        points = jax.vmap(partial(weigh, law=self.weights))(keys, active)
+        constants = replace(self, support=ModuleSupportConfig())
+
+        def facts():
+            n_seen = int(seen.sum())
+            return {"sets": len(sets), "seen_sets": n_seen, "code_r2": constants.code_r2()}
+
+        return Task(
+            factors=tuple(Factor(f"{self.factor} {m}", values) for m in range(self.modules)),
+            held_out=partial(is_among, sets=sets[~seen]),
+            dataset=lambda key: dataset,
+            examples=0,
+            next_batch=sampling.stream(partial(draw_latent, law=self.weights)),
+            interpolated=False,  # inputs or episodes are drawn with each example
+            differentiable=self.code.name not in ("tokens", "interval_shuffle"),
+            units={"set": float(len(sets))},
+            points=np.asarray(points),
+            facts=facts,
+            **self.fields(constants),
+        )
 
 
 @dataclass(frozen=True)
@@ -123,13 +154,12 @@ class Teacher(NamedTuple):
 
 
 def stream(seed: int, name: str):
-    """The key of one named use of a task's own randomness."""
     return jax.random.fold_in(jax.random.key(seed), sampling.tag(name))
 
 
 def draw_arrays(key_of, modules: int, inputs: int, hidden: int, outputs: int, scale: float):
-    """A teacher's weights, biases and readout, each drawn by the key `key_of(name)`. Weights and
-    readout are truncated normal, of variance `scale` / fan in, biases uniform in [0, `BIAS`)."""
+    """A teacher's weights, biases and readout, each drawn by the key `key_of(name)`: truncated
+    normal of variance `scale` / fan in, biases uniform in [0, `BIAS`)."""
     law = jax.nn.initializers.variance_scaling(
         scale, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=(0,)
     )
@@ -140,7 +170,6 @@ def draw_arrays(key_of, modules: int, inputs: int, hidden: int, outputs: int, sc
 
 @functools.lru_cache(maxsize=64)
 def draw_teacher(settings: Modules) -> Teacher:
-    """The teacher of these settings, drawn by their own seed; NumPy."""
     sizes = settings.modules, settings.inputs, settings.hidden, settings.outputs
     arrays = draw_arrays(partial(stream, settings.seed), *sizes, settings.scale)
     return Teacher(*map(np.asarray, arrays), settings.most)
@@ -156,8 +185,8 @@ def respond(teacher: Teacher, latent, inputs_SxI):
 
 @partial(jax.jit, static_argnames="law")
 def weigh(key, active_M, law: str):
-    """The latent (M,) of a set of modules (M,), which is 1 for active ones. The weights follow
-    `law`; see `LatentTask`."""
+    """The latent (M,) of a set of modules (M,), which is 1 for active ones; see `LatentTask` for
+    `law`."""
     if law == "khot":
         return active_M
     if law == "discrete":
@@ -167,7 +196,7 @@ def weigh(key, active_M, law: str):
 
 
 def draw_latent(key, dataset: sampling.Table, law: str):
-    """A fresh latent: weights for one of the table's sets, each with the same probability."""
+    """Weights for one of the table's sets, each with the same probability."""
     return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
@@ -189,10 +218,7 @@ def example(key, point, settings: Modules, teacher: Teacher) -> Example:
 
 
 def scores(output, truth, point, mean_O) -> dict:
-    """The scores of one task by name.
-
-    mse: the mean squared error.
-    variance: the mean square of the truth about `mean_O`, the outputs' means over all tasks.
+    """variance: the mean square of the truth about `mean_O`, the outputs' means over all tasks.
     task_r2: 1 - error / variance, about the outputs' means in this task.
     ratios_r2: the authors' variant, the mean over outputs of such an R^2 of each.
     task_accuracy: whether `task_r2` is at least `RIGHT`.
@@ -234,8 +260,8 @@ def sum_of_singles(query: baselines.Query, teacher: Teacher):
 
 
 def bilinear(query: baselines.Query, settings: Modules):
-    """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of the
-    seen sets."""
+    """The best map that is bilinear in (1, z) and (1, x), fitted to other tasks of the seen
+    sets."""
     with jax.ensure_compile_time_eval():
         weights_MxIxO = _bilinear_map(settings)
     latents, inputs = _with_ones(jnp, jnp.asarray(query.points), query.inputs[1])
@@ -250,12 +276,11 @@ def _with_ones(numpy, *arrays):
 
 @functools.lru_cache(maxsize=256)
 def _bilinear_map(settings: Modules):
-    """(1 + M, 1 + I, O) float32 NumPy: the weights of a bilinear map, from the normal equations in
-    float64."""
+    """(1 + M, 1 + I, O) float32 NumPy, from the normal equations in float64."""
     constants = replace(settings, support=ModuleSupportConfig())
     # padded, so that all supports share one program
     capacity = module_supports.n_sets(settings.modules, settings.most)
-    dataset = sampling.padded(_task(settings).dataset(None), capacity)
+    dataset = sampling.padded(LatentTask.make(settings).dataset(None), capacity)
     fitted = _fitted_tasks(constants, dataset, draw_teacher(constants)[:3])
     latents_BxM, inputs_BxSxI, answers_BxSxO = (np.asarray(a, np.float64) for a in fitted)
     latents_BxM, inputs_BxSxI = _with_ones(np, latents_BxM, inputs_BxSxI)
@@ -270,7 +295,6 @@ def _bilinear_map(settings: Modules):
 
 @partial(jax.jit, static_argnums=0)
 def _fitted_tasks(settings: Modules, dataset, arrays):
-    """Latents (FITTED, M) of the seen sets, with inputs and answers."""
     teacher = Teacher(*arrays, settings.most)
 
     def draw(key):
@@ -308,8 +332,8 @@ def _shown_again(task: Task, settings: Modules) -> Task:
 
 
 def interpolated(query: baselines.Query, settings: Modules):
-    """Kernel regression on latents and inputs, fitted to all examples that training shows. The
-    kernel is Gaussian."""
+    """Regression with a Gaussian kernel on latents and inputs, fitted to all examples that training
+    shows."""
     with jax.ensure_compile_time_eval():
         rows_SxE, weights_SxO, mean_O = _kernel_regression(settings)
 
@@ -321,15 +345,13 @@ def interpolated(query: baselines.Query, settings: Modules):
 
 
 def _rows(latent_M, inputs_SxI):
-    """(S, M + I): what the kernel compares."""
     repeated = jnp.broadcast_to(LATENT_SCALE * latent_M, (len(inputs_SxI), len(latent_M)))
     return jnp.concatenate([repeated, inputs_SxI], axis=1)
 
 
 @functools.lru_cache(maxsize=16)
 def _kernel_regression(settings: Modules):
-    """float32 NumPy: rows (S, M + I), their weights (S, O) and the mean answer (O,); solved in
-    float64."""
+    """float32 NumPy: rows (S, M + I), their weights (S, O) and the mean answer (O,)."""
     from scipy.linalg import solve  # takes a fifth of a second to import
     from scipy.spatial.distance import cdist
 
@@ -352,7 +374,7 @@ def _kernel_regression(settings: Modules):
 @functools.lru_cache(maxsize=64)
 def _means_and_code_r2(settings: Modules):
     """The mean outputs (O,) over all sets, and how well an affine map reads the latent from its
-    code; the same for all supports."""
+    code."""
     make_example = partial(example, settings=settings, teacher=draw_teacher(settings))
     sets = module_supports.all_sets(settings.modules, settings.most)
     table = sampling.table(jnp.asarray(sets, jnp.float32))
@@ -380,42 +402,6 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
     others = latents_BxM[half:]
     total = np.square(others - others.mean(axis=0)).sum()
     return float(1 - np.square(others - codes[half:] @ fitted).sum() / total)
-
-
-@functools.lru_cache(maxsize=256)  # one for each of many supports
-def _task(settings: LatentTask) -> Task:
-    sets = module_supports.all_sets(settings.modules, settings.most)
-    seen = module_supports.split(settings.support, settings.modules, settings.most)
-    dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
-    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
-    # the measured latents: of each region, its sets in an order drawn by the task's seed
-    rng = np.random.default_rng(settings.seed)
-    chosen = [
-        np.resize(rng.permutation(np.flatnonzero(region)), settings.tests)
-        for region in (seen, ~seen)
-    ]
-    active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
-    keys = jax.random.split(stream(settings.seed, "tests"), len(active))
-    points = jax.vmap(partial(weigh, law=settings.weights))(keys, active)
-    constants = replace(settings, support=ModuleSupportConfig())
-
-    def facts():
-        n_seen = int(seen.sum())
-        return {"sets": len(sets), "seen_sets": n_seen, "code_r2": constants.code_r2()}
-
-    return Task(
-        factors=tuple(Factor(f"{settings.factor} {m}", values) for m in range(settings.modules)),
-        held_out=partial(is_among, sets=sets[~seen]),
-        dataset=lambda key: dataset,
-        examples=0,
-        next_batch=sampling.stream(partial(draw_latent, law=settings.weights)),
-        interpolated=False,  # inputs or episodes are drawn with each example
-        differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
-        units={"set": float(len(sets))},
-        points=np.asarray(points),
-        facts=facts,
-        **settings.fields(constants),
-    )
 
 
 def is_among(points, sets):

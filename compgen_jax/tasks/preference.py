@@ -2,14 +2,8 @@
 actions.
 
 This is the compositional preference gridworld of "Scaling can lead to compositional generalization"
-(NeurIPS 2025). A latent z of M modules, of which at most K are not 0, makes an object with feature
-f worth (basis^T z)_f. There are 4 objects with random features; the agent takes those it
-steps on. The map has 7 x 7 cells with a border of walls. Its 19 free cells are four rooms of 2 x 2
-and, in the middle row, a door between the rooms at the left, one between those at the right, and a
-cell between the doors.
-
-A point is a latent. Some sets of modules are held out: they are never active together in training.
-A student is given a code of the latent and all that the expert sees, and asked for its actions.
+(NeurIPS 2025). A latent z of M modules makes an object with feature f worth (basis^T z)_f; the
+agent takes those it steps on. A student is given a code of the latent and all that the expert sees.
 
 Shape letters: C free cells, N objects, L = 2^N sets of objects that may be left (as bits, the first
 object's the lowest), A actions, D steps of an episode.
@@ -135,7 +129,7 @@ class Walk(NamedTuple):
 
 
 def draw_basis(settings: Preference):
-    """(M, F) NumPy, standard normal: the worth of each feature to each preference."""
+    """(M, F) NumPy: the worth of each feature to each preference."""
     shape = settings.modules, settings.features
     return np.asarray(jax.random.normal(modules.stream(settings.seed, "basis"), shape))
 
@@ -149,8 +143,8 @@ def draw_episode(key, settings: Preference) -> Episode:
 
 
 def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
-    """The expert's episode. It follows one plan at every step: the action with the greatest value
-    after `horizon` backups, the first of equals."""
+    """The expert's episode: at every step the action with the greatest value after `horizon`
+    backups, the first of equals."""
     # the reward for an object of each feature, in full precision on any device
     worths_N = jnp.sum(latent[:, None] * basis, axis=0)[episode.features]
     # (C, L): the reward for entering a cell, and the objects then left, given those left before
@@ -186,8 +180,8 @@ def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
 
 
 def observe(episode: Episode, cell, objects, features: int):
-    """(49 (F + 2),): for every cell of the map, row by row, the feature of an object that is left
-    there, whether the agent is there, and whether it is a wall. Divided by the root mean square."""
+    """(49 (F + 2),): for every cell of the map the feature of an object that is left there, whether
+    the agent is there, and whether it is a wall; divided by the root mean square."""
     channels, free = features + 2, jnp.asarray(FREE)
     walls = np.zeros((WALLS.size, channels), np.float32)
     walls[:, -1] = WALLS.ravel()
@@ -213,7 +207,6 @@ def example(key, point, settings: Preference, basis) -> Example:
 
 
 def cross_entropy(logits_DxA, target):
-    """The mean over the steps of one episode, until it ends."""
     actions, mask = target
     return _mean(optax.softmax_cross_entropy_with_integer_labels(logits_DxA, actions), mask)
 
@@ -225,7 +218,7 @@ def as_shares(target):
 
 
 def scores(shares, truth, point) -> dict:
-    """The scores of one episode, over its steps until it ends, by name.
+    """Over the steps of one episode until it ends.
 
     miss: the mean probability that is not given to the expert's action.
     step_accuracy: how often the expert's action has the greatest probability.
@@ -255,7 +248,7 @@ def nearest_seen(query: baselines.Query):
 
 
 def majority(query: baselines.Query, settings: Preference, basis):
-    """The most frequent action at each step, in episodes of `FITTED` other tasks of seen sets."""
+    """The most frequent action at each step, in episodes of other tasks of seen sets."""
     dataset = settings.make().dataset(None)
 
     def shares(key):

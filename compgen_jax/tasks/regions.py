@@ -30,16 +30,12 @@ class Cells:
 
     def __init__(self, factors, held_out, points=None):
         self.factors, self.is_grid, self.held_out = tuple(factors), points is None, held_out
-        self.sizes = tuple(len(factor.values) for factor in self.factors)
+        self.sizes = tasks.counts(self.factors)
         self.points = tasks.cells(factors) if self.is_grid else np.asarray(points, np.float32)
-
-    def value_indices(self, points):
-        """(..., F) int: which of its factor's values each number of the points is nearest to."""
-        return tasks.nearest_values(self.factors, points)
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        combination = self.value_indices(points) @ np.cumprod([1, *self.sizes[:-1]])
+        combination = tasks.nearest_cell(self.factors, points)
         if self.is_grid:
             return combination
         return tasks.numpy_of(points).asarray(self._cell_of_combination)[combination]
@@ -52,7 +48,7 @@ class Cells:
 
     def nearest_seen(self, points):
         """(..., F): the nearest ID cell of each point's cell, NaN for a point that is ID or lacks a
-        factor. Distances are in cells."""
+        factor."""
         numpy = tasks.numpy_of(points)
         incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
         nearest = numpy.asarray(self._nearest_seen_of_cell)[self.index(points)]

@@ -97,21 +97,58 @@ class Rotation(Family):
                 gap.region == "gap" and not gap.low < gap.high < gap.low + 360,
         })  # fmt: skip
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019  (one for each of many gaps)
     def make(self) -> Task:
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
-        return _task(self)
+        names, angles, gap = sorted(self.objects), self.angles, self.gap
+        seen_OxA = seen(self, angles)
+        never = 360 / angles * np.flatnonzero(~seen_OxA.any(axis=0))
+        refuse({
+            f"gap={gap}: holds out none of config.task.angles={angles} angles; say region='none'":
+                gap.region != "none" and seen_OxA.all(),
+            f"gap={gap}: holds out all of config.task.angles={angles} angles of a digit":
+                not seen_OxA.any(axis=1).all(),
+            f"gap={gap}: holds out all of config.task.samples={self.samples} angles of a digit":
+                not seen(self, self.samples).any(axis=1).all(),
+            f"gap={gap}: no digit is shown at {len(never)} of config.task.angles={angles} angles, "
+            f"the first of which is {min(never, default=0):g}; hold out angles of some digits "
+            "alone (config.task.gap.of)":
+                len(names) > 1 and len(never),
+        })  # fmt: skip
+        # examples and scores do not depend on what is held out
+        constants = replace(self, gap=GapConfig(region="none"))
+        pictures, bank = _pictures_and_bank(constants)
+        points = points_of(self, self.samples)[seen(self, self.samples).ravel()]
+        length = {"cos_sin": 2, "angle": 1, "bump": self.code.units}[self.code.name]
+        values = 360 / angles * np.arange(angles)
+        factors, parts = (Factor("angle", values.astype(np.float32), period=360.0),), (length,)
+        if len(names) > 1:
+            factors += (Factor("object", np.array(names, np.float32), real=False),)
+            parts += (len(names),)
+        mixture = partial(edge_mixture, settings=self, pictures_OxNxN=pictures)
+        return Task(
+            factors=factors,
+            held_out=partial(is_held_out, settings=self),
+            example=lambda key, point: example(point, constants, pictures),
+            dataset=lambda key: sampling.table(jnp.asarray(points)),
+            examples=len(points),
+            loss=partial(loss, l1=self.l1),
+            scores=partial(scores, settings=constants, bank=bank),
+            accuracy="exact_accuracy",
+            baselines=baselines.BASELINES | {"edge_mixture": mixture},
+            parts=parts,
+            units={"cell": float(angles * len(names))},
+        )
 
 
 # --- images and codes ------------------------------------------------------------------------
 
 
 def turned(image_HxW, degrees):
-    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels;
-    differentiable in the angle.
+    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels.
 
-    For an image whose outermost pixels are 0 it equals scipy.ndimage.rotate(reshape=False, order=1,
-    mode='constant') by minus the angle, since SciPy's row 0 is at the top. Other images fade over
-    one pixel, as with mode='grid-constant'.
+    It equals scipy.ndimage.rotate(reshape=False, order=1, mode='grid-constant') by minus the angle,
+    since SciPy's row 0 is at the top.
     """
     positions = _positions(len(image_HxW), degrees, jnp)
     return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
@@ -127,7 +164,6 @@ def _positions(side: int, degrees, numpy):
 
 
 def encode_angle(degrees, config: AngleCodeConfig):
-    """The code (E,) of one angle; it repeats after a whole turn."""
     if config.name == "cos_sin":
         turn = degrees * (jnp.pi / 180)
         return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
@@ -143,8 +179,8 @@ def _apart(difference):
 
 
 def example(point, settings: Rotation, pictures_OxNxN) -> Example:
-    """The code and the image of a point (angle, object), or (angle,) if there is one object. A
-    one-hot code of the object follows that of the angle if there are several."""
+    """The code and the image of a point (angle, object), or (angle,) if there is one object. A one-
+    hot code of the object follows that of the angle."""
     code, picture = encode_angle(point[0], settings.code), jnp.asarray(pictures_OxNxN[0])
     if len(point) > 1:
         is_object_O = jnp.array(sorted(settings.objects), jnp.float32) == point[1]
@@ -164,7 +200,6 @@ def loss(output, target, l1: float):
 
 
 def is_held_out(points, settings: Rotation):
-    """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
     gap, numpy = settings.gap, numpy_of(points)
     angle = points[..., 0]
     if gap.region == "none":
@@ -172,7 +207,10 @@ def is_held_out(points, settings: Rotation):
     if gap.region == "random":
         index = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360))).astype(int)
         cell = settings.angles * _object(points, settings) + index % settings.angles
-        return numpy.asarray(_random_cells(settings))[cell] & ~numpy.isnan(angle)
+        names = sorted(settings.objects)
+        options = np.repeat([name in (gap.of or names) for name in names], settings.angles)
+        chosen = regions.random_cells(options, gap.share, gap.seed)
+        return numpy.asarray(chosen)[cell] & ~numpy.isnan(angle)
     # rounding moves neither end
     inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
     if not gap.of or len(settings.objects) == 1:
@@ -185,14 +223,6 @@ def _object(points, settings: Rotation):
     if len(settings.objects) == 1:
         return 0
     return sum(k * (points[..., 1] == name) for k, name in enumerate(sorted(settings.objects)))
-
-
-@functools.lru_cache(maxsize=64)
-def _random_cells(settings: Rotation):
-    """(O * A,) bool: the share of the cells of the objects in `of`."""
-    gap, names = settings.gap, sorted(settings.objects)
-    options = np.repeat([name in (gap.of or names) for name in names], settings.angles)
-    return regions.random_cells(options, gap.share, gap.seed)
 
 
 def points_of(settings: Rotation, count: int):
@@ -222,8 +252,8 @@ class Bank(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _pictures_and_bank(settings: Rotation):
-    """The pictures (O, N, N) float32 NumPy, of the objects in ascending order at the angle 0, and
-    the bank; the same for all held-out regions. Raises ConfigError for wrong files of MNIST."""
+    """The pictures (O, N, N) of the objects in ascending order at the angle 0, and the bank;
+    NumPy."""
     from scipy import ndimage  # a while to import
 
     names, side = sorted(settings.objects), settings.side
@@ -246,10 +276,7 @@ def _pictures_and_bank(settings: Rotation):
 
 
 def scores(signal, truth, point, settings: Rotation, bank: Bank) -> dict:
-    """The scores of one image by name.
-
-    mse: the mean squared error.  blank_mse: that of a blank image.
-    image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
+    """image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
     angle_accuracy: whether the nearest of all true images, those of the bank and the requested one,
         shows the requested object at about the requested angle. Ties count as right.
     exact_accuracy: whether both are right. Signals that are not finite are wrong.
@@ -279,10 +306,7 @@ def scores(signal, truth, point, settings: Rotation, bank: Bank) -> dict:
 
 def edge_mixture(query: baselines.Query, settings: Rotation, pictures_OxNxN):
     """For a held-out point, the images at the nearest seen cells of the same object on both sides,
-    mixed pixel by pixel in proportion to the angle (Figure 9d).
-
-    It is the truth for a seen point, and blank for an object without seen cells.
-    """
+    mixed in proportion to the angle (Figure 9d); blank for an object without seen cells."""
     seen_OxA, count = seen(settings, settings.angles), settings.angles
     step, cells = 360 / count, np.arange(2 * count)
     # the nearest seen cell at or below each cell, and at or above it; -1 without seen cells
@@ -309,56 +333,3 @@ def edge_mixture(query: baselines.Query, settings: Rotation, pictures_OxNxN):
 
     mixtures = jax.vmap(predict)(jnp.asarray(query.points, jnp.float32))
     return jnp.where(jnp.asarray(query.held_out)[:, None, None], mixtures, query.truths)
-
-
-# --- the task --------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=256)  # one for each of many gaps
-def _task(settings: Rotation) -> Task:
-    _check_support(settings)
-    # examples and scores do not depend on what is held out
-    constants = replace(settings, gap=GapConfig(region="none"))
-    pictures, bank = _pictures_and_bank(constants)
-    points = points_of(settings, settings.samples)[seen(settings, settings.samples).ravel()]
-    length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
-    names, angles = sorted(settings.objects), settings.angles
-    values = 360 / angles * np.arange(angles)
-    factors, parts = (Factor("angle", values.astype(np.float32), period=360.0),), (length,)
-    if len(names) > 1:
-        factors += (Factor("object", np.array(names, np.float32), real=False),)
-        parts += (len(names),)
-    mixture = partial(edge_mixture, settings=settings, pictures_OxNxN=pictures)
-    return Task(
-        factors=factors,
-        held_out=partial(is_held_out, settings=settings),
-        example=lambda key, point: example(point, constants, pictures),
-        dataset=lambda key: sampling.table(jnp.asarray(points)),
-        examples=len(points),
-        loss=partial(loss, l1=settings.l1),
-        scores=partial(scores, settings=constants, bank=bank),
-        accuracy="exact_accuracy",
-        baselines=baselines.BASELINES | {"edge_mixture": mixture},
-        parts=parts,
-        units={"cell": float(angles * len(names))},
-    )
-
-
-def _check_support(settings: Rotation):
-    """Raises ConfigError where held-out angles leave nothing to learn, or to compose."""
-    names, angles, gap = sorted(settings.objects), settings.angles, settings.gap
-    seen_OxA = seen(settings, angles)
-    never = 360 / angles * np.flatnonzero(~seen_OxA.any(axis=0))
-    refuse({
-        f"gap={gap}: holds out none of config.task.angles={angles} angles; say region='none'":
-            gap.region != "none" and seen_OxA.all(),
-    } | {
-        f"gap={gap}: holds out all of config.task.{field}={count} angles of a digit":
-            not seen(settings, count).any(axis=1).all()
-        for field, count in (("angles", angles), ("samples", settings.samples))
-    } | {
-        f"gap={gap}: no digit is shown at {len(never)} of config.task.angles={angles} angles, the "
-        f"first of which is {min(never, default=0):g}; hold out angles of some digits alone "
-        "(config.task.gap.of)":
-            len(names) > 1 and len(never),
-    })  # fmt: skip

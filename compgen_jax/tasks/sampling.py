@@ -29,7 +29,6 @@ def table(points) -> Table:
 
 
 def padded(dataset, capacity: int):
-    """A table with its points padded to `capacity` rows; any other dataset as it is."""
     if not isinstance(dataset, Table):
         return dataset
     beyond = capacity - len(dataset.points)
@@ -37,16 +36,12 @@ def padded(dataset, capacity: int):
 
 
 def capacity(dataset) -> int:
-    """The number of rows of a table, or 0."""
     return len(dataset.points) if isinstance(dataset, Table) else 0
 
 
 def epochs(key, step, dataset: Table, batch_size: int):
-    """The batch of one step: points (B, F), and whether each counts.
-
-    Every epoch goes through the first `dataset.count` points once, in an order of its own. Its last
-    batch may be partly masked.
-    """
+    """The batch of one step: points (B, F), and whether each counts. Every epoch goes through the
+    first `dataset.count` points once, in an order of its own."""
     index_B, counts_B = batch_indices(key, step, dataset.count, batch_size, len(dataset.points))
     return dataset.points[index_B], counts_B
 
@@ -72,13 +67,12 @@ def stream(sample: Callable) -> Callable:
 
 
 def from_table(key, dataset: Table):
-    """One of the table's points that count, each with the same probability."""
     return dataset.points[jax.random.randint(key, (), 0, dataset.count)]
 
 
 def by_rejection(key, first, extent, rejected: Callable):
     """One point, uniform over the part of the box from `first` (F,) to `first + extent` that is not
-    `rejected`: exact for any region."""
+    `rejected`."""
 
     def draw(state):
         key, _ = state

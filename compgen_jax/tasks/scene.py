@@ -83,13 +83,94 @@ class SceneTask(Family):
                 self.loss != "mse" and not is_image,
         })  # fmt: skip
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019  (one for each of many hold-outs)
     def make(self) -> Task:
         """Raises ConfigError for settings that no task can have."""
-        return _task(self)
+        defaults = {name: getattr(type(self)(), name) for name in SceneTask.__dataclass_fields__}
+        drawn_by = replace(self, **defaults)
+        scene, code, marginal = _scene(drawn_by), self.code, self.marginals
+        factors, names = scene.factors, [factor.name for factor in scene.factors]
+        for pair in code.of:
+            if not isinstance(pair, tuple) or len(pair) != 2 or pair[1] not in CODES_OF_FACTORS:
+                hint = f"must be pairs of a factor and one of {', '.join(CODES_OF_FACTORS)}"
+            elif pair[0] not in names:
+                hint = f"must name some of {', '.join(names)}"
+            elif pair[1] == "circle" and math.isinf(factors[names.index(pair[0])].period):
+                hint = f"{pair[0]} is no angle, and has no circle"
+            else:
+                continue
+            raise ConfigError(f"config.task.code.of={code.of!r}: {hint}")
+        cells = cells_of(scene, self.held_out)
+        seen, total = int((~cells.held_out).sum()), len(cells.points)
+        samples = self.samples or seen
+        refuse({
+            f"marginals.kind={marginal.kind!r}: needs a picture of every combination of values":
+                marginal.kind != "none" and scene.points is not None,
+            f"samples={samples}: only {seen} of {total} combinations are ID": samples > seen,
+        })  # fmt: skip
+        points = cells.points[np.argsort(cells.held_out, kind="stable")]
+        rows = np.zeros((0, len(factors)), np.float32)
+        if marginal.kind != "none":
+            support = ~cells.held_out if marginal.over == "seen" else np.ones(total, bool)
+            drawn, exist = marginals.images(marginal.kind, scene.picture, factors, support)
+            rows = [marginals.points(factors), drawn.reshape(len(drawn), -1)]
+            rows = np.concatenate(rows, axis=1)[exist]
+
+        def dataset(key):
+            shuffled = jnp.asarray(points)
+            if self.samples:
+                drawn = jax.random.uniform(key, (total,))
+                shuffled = shuffled[jnp.argsort(jnp.where(jnp.arange(total) < seen, drawn, 2.0))]
+            return TrainingSet(shuffled, jnp.int32(samples), jnp.asarray(rows))
+
+        measured = None if cells.is_grid else cells.points
+        if self.measured:
+            rng, measured = np.random.default_rng(0), []
+            for region in (~cells.held_out, cells.held_out):
+                chosen = rng.permutation(np.flatnonzero(region))[: self.measured]
+                measured.append(cells.points[np.sort(chosen)])
+            measured = np.concatenate(measured)
+
+        @functools.cache
+        def coverage():
+            return holdouts.coverage(cells.held_out, factors, cells.points)
+
+        def describe():
+            effects = [MAIN_EFFECTS.format(share) for share in _main_effects(drawn_by).values()]
+            return (*scene.says, *coverage().lines, *effects)
+
+        codes = encodings.codes_of_factors(factors, code)
+        kinds = [encodings.kind_of(factor, code) for factor in factors if factor.real]
+        is_bernoulli = self.loss == "bernoulli"
+        task = Task(
+            factors=factors,
+            held_out=cells.is_held_out,
+            example=lambda key, point: _example(point, scene, codes),
+            dataset=dataset,
+            examples=0,
+            next_batch=sampling.stream(partial(_draw, share=marginal.share)),
+            loss=cross_entropy if is_bernoulli else tasks.mean_squared_error,
+            prediction=jax.nn.sigmoid if is_bernoulli else tasks.unchanged,
+            truth=tasks.unchanged,
+            scores=partial(_scores, scene=scene, cells=cells, loss=self.loss),
+            nearest=cells.nearest_seen,
+            accuracy="rendered",
+            baselines=baselines.BASELINES
+            | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
+            parts=encodings.lengths(codes),
+            differentiable="onehot" not in kinds,
+            units={"cell": float(total)},
+            points=measured,
+            sampled=cells.is_grid and self.measured > 0,
+            between=scene.anywhere,
+            origin="upper",
+            facts=lambda: coverage().facts | _main_effects(drawn_by),
+            describe=describe,
+        )
+        return inverse.reading(task) if self.asks == "factors" else task
 
 
 def cells_of(scene: Scene, sentence: str) -> Cells:
-    """The combinations that have a picture. Raises ConfigError for a sentence that cannot be."""
     points = tasks.cells(scene.factors) if scene.points is None else scene.points
     held_out = holdouts.held_out(sentence, scene.factors, points)
     return Cells(scene.factors, held_out, scene.points)
@@ -121,7 +202,6 @@ def _example(point, scene: Scene, codes) -> Example:
 
 
 def _draw(key, training_set: TrainingSet, share: float):
-    """One example's point and what stands behind it; see `_example`."""
     key_point, key_kind, key_marginal = jax.random.split(key, 3)
     points, count, marginals = training_set
     point = points[jax.random.randint(key_point, (), 0, count)]
@@ -136,10 +216,7 @@ def _draw(key, training_set: TrainingSet, share: float):
 
 
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
-    """The scores of one image.
-
-    mse: the mean squared error.  blank_mse: that of a blank image.
-    LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
+    """LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
         nearest to the prediction. Ties count as right.
     image_r2: `images.squared_correlation`, after the background is taken off.
     rendered: `images.rendered`, after the background is taken off, and every label is right.
@@ -185,15 +262,14 @@ def cross_entropy(output, target):
 
 
 def mean_image(query: baselines.Query):
-    """The mean ID image."""
     seen_B = jnp.asarray(~query.held_out).reshape((-1,) + (1,) * (query.truths.ndim - 1))
     mean = jnp.mean(query.truths, axis=0, where=seen_B, keepdims=True)
     return jnp.broadcast_to(mean, query.truths.shape)
 
 
 def main_effects(query: baselines.Query, factors):
-    """What a sum of one image per factor draws: Sum_f (mean ID image with this value of f) less
-    F - 1 mean ID images. A value that no ID image has counts as the mean."""
+    """Sum_f (mean ID image with this value of f) less F - 1 mean ID images. A value that no ID
+    image has counts as the mean."""
     seen, truths = ~np.asarray(query.held_out), query.truths
     drawn = mean = mean_image(query)[:1]
     indices_BxF = tasks.nearest_values(factors, np.asarray(query.points))
@@ -223,89 +299,3 @@ def _main_effects(settings: SceneTask) -> dict:
     if scene.points is not None:
         return {}
     return {"main_effects_share": marginals.main_effects_share(scene.picture, scene.factors)}
-
-
-@functools.lru_cache(maxsize=256)
-def _task(settings: SceneTask) -> Task:
-    defaults = {name: getattr(type(settings)(), name) for name in SceneTask.__dataclass_fields__}
-    drawn_by = replace(settings, **defaults)
-    scene, code, marginal = _scene(drawn_by), settings.code, settings.marginals
-    factors, names = scene.factors, [factor.name for factor in scene.factors]
-    for pair in code.of:
-        if not isinstance(pair, tuple) or len(pair) != 2 or pair[1] not in CODES_OF_FACTORS:
-            hint = f"must be pairs of a factor and one of {', '.join(CODES_OF_FACTORS)}"
-        elif pair[0] not in names:
-            hint = f"must name some of {', '.join(names)}"
-        elif pair[1] == "circle" and math.isinf(factors[names.index(pair[0])].period):
-            hint = f"{pair[0]} is no angle, and has no circle"
-        else:
-            continue
-        raise ConfigError(f"config.task.code.of={code.of!r}: {hint}")
-    cells = cells_of(scene, settings.held_out)
-    seen, total = int((~cells.held_out).sum()), len(cells.points)
-    samples = settings.samples or seen
-    refuse({
-        f"marginals.kind={marginal.kind!r}: needs a picture of every combination of values":
-            marginal.kind != "none" and scene.points is not None,
-        f"samples={samples}: only {seen} of {total} combinations are ID": samples > seen,
-    })  # fmt: skip
-    points = cells.points[np.argsort(cells.held_out, kind="stable")]
-    rows = np.zeros((0, len(factors)), np.float32)
-    if marginal.kind != "none":
-        support = ~cells.held_out if marginal.over == "seen" else np.ones(total, bool)
-        drawn, exist = marginals.images(marginal.kind, scene.picture, factors, support)
-        rows = [marginals.points(factors), drawn.reshape(len(drawn), -1)]
-        rows = np.concatenate(rows, axis=1)[exist]
-
-    def dataset(key):
-        shuffled = jnp.asarray(points)
-        if settings.samples:
-            drawn = jax.random.uniform(key, (total,))
-            shuffled = shuffled[jnp.argsort(jnp.where(jnp.arange(total) < seen, drawn, 2.0))]
-        return TrainingSet(shuffled, jnp.int32(samples), jnp.asarray(rows))
-
-    measured = None if cells.is_grid else cells.points
-    if settings.measured:
-        rng, measured = np.random.default_rng(0), []
-        for region in (~cells.held_out, cells.held_out):
-            chosen = rng.permutation(np.flatnonzero(region))[: settings.measured]
-            measured.append(cells.points[np.sort(chosen)])
-        measured = np.concatenate(measured)
-
-    @functools.cache
-    def coverage():
-        return holdouts.coverage(cells.held_out, factors, cells.points)
-
-    def describe():
-        effects = [MAIN_EFFECTS.format(share) for share in _main_effects(drawn_by).values()]
-        return (*scene.says, *coverage().lines, *effects)
-
-    codes = encodings.codes_of_factors(factors, code)
-    kinds = [encodings.kind_of(factor, code) for factor in factors if factor.real]
-    is_bernoulli = settings.loss == "bernoulli"
-    task = Task(
-        factors=factors,
-        held_out=cells.is_held_out,
-        example=lambda key, point: _example(point, scene, codes),
-        dataset=dataset,
-        examples=0,
-        next_batch=sampling.stream(partial(_draw, share=marginal.share)),
-        loss=cross_entropy if is_bernoulli else tasks.mean_squared_error,
-        prediction=jax.nn.sigmoid if is_bernoulli else tasks.unchanged,
-        truth=tasks.unchanged,
-        scores=partial(_scores, scene=scene, cells=cells, loss=settings.loss),
-        nearest=cells.nearest_seen,
-        accuracy="rendered",
-        baselines=baselines.BASELINES
-        | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
-        parts=encodings.lengths(codes),
-        differentiable="onehot" not in kinds,
-        units={"cell": float(total)},
-        points=measured,
-        sampled=cells.is_grid and settings.measured > 0,
-        between=scene.anywhere,
-        origin="upper",
-        facts=lambda: coverage().facts | _main_effects(drawn_by),
-        describe=describe,
-    )
-    return inverse.reading(task) if settings.asks == "factors" else task

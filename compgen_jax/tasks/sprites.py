@@ -2,14 +2,8 @@
 
 The images of dSprites (Matthey et al. 2017) have a closed form: a pixel is white if its centre lies
 inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for at
-most 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
-animation of 320 images that the data set's repository shows.
-
-Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards. Figures
-that draw the origin at the lower left show them upside down.
-
-A picture is a step function of all factors but hue. So `jax.jacfwd` gives 0 for these, for grey
-edges too. The model's input, the codes, is differentiable.
+most 2 at the edge of an ellipse, 4 of a square and 6 of a heart. `image[y, x]` has row 0 at the
+top. A picture is a step function of all factors but hue, so that `jax.jacfwd` gives 0 for these.
 """
 
 import math
@@ -99,7 +93,6 @@ class Sprites(SceneTask):
 
 
 def factors(settings: Sprites) -> tuple[Factor, ...]:
-    """Those that vary, with their values."""
     counts, span = settings.counts, SPANS[settings.turn]
     period = span if span >= max(map(SYMMETRIES.get, settings.shapes)) else math.inf
     shapes = tuple(sorted(settings.shapes, key=SHAPES.index))

@@ -11,7 +11,7 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.settings import ConfigError, choice, demand, number
 from compgen_jax.tasks import regions, sampling
-from compgen_jax.tasks.task import Factor, numpy_of
+from compgen_jax.tasks.task import Factor, nearest_values
 
 # the settings that say where a region lies
 REGIONS = {
@@ -55,8 +55,8 @@ class SupportConfig:
 
 
 class Axis(NamedTuple):
-    """One factor of a grid: `count` values, `step` apart, from `first` on. Those of a held-out box
-    are number `low` to `high`, both included; those of a corner, number `low` and all after it."""
+    """A factor with `count` values, `step` apart, from `first` on. `low` and `high` are the numbers
+    of the values that bound a held-out box; of a corner, `low`."""
 
     name: str
     count: int
@@ -67,7 +67,6 @@ class Axis(NamedTuple):
 
 
 def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
-    """The first and the last pixel of the held-out square along x and along y."""
     if not settings.side:
         return settings.low, settings.high
     held_out = round(settings.side * grid)
@@ -77,9 +76,8 @@ def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
 
 class Support(regions.Cells):
     """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
-    {factor: (first, last)} of the values that bound a donut or a corner.
-
-    Raises ConfigError for a region of unknown factors."""
+    {factor: (first, last)} of the values that bound a donut or a corner. Raises ConfigError for
+    unknown factors."""
 
     def __init__(self, settings: SupportConfig, axes):
         self.settings, self.axes = settings, tuple(axes)
@@ -103,22 +101,14 @@ class Support(regions.Cells):
             held_out &= (low <= index_B) & (index_B <= high)
         super().__init__(factors, held_out)
 
-    def value_indices(self, points):
-        numpy, indices = numpy_of(points), []
-        for k, axis in enumerate(self.axes):
-            index = numpy.nan_to_num(numpy.round((points[..., k] - axis.first) / axis.step))
-            indices.append(index.clip(0, axis.count - 1).astype(int))
-        return numpy.stack(indices, axis=-1)
-
     def n_samples(self) -> int:
-        """The number of points that are drawn. 'every_cell' takes each seen cell once."""
         if self.settings.sampling == "every_cell":
             return int((~self.held_out).sum())
         share = self.seen_share() if self.settings.in_proportion else 1
         return round(share * self.settings.samples)
 
     def seen_share(self) -> float:
-        """The share of the cells that is not held out; of real points, the share of the volume."""
+        """Of the cells; of real points, of the volume."""
         region = self.settings.region
         if self.settings.sampling != "real" or region == "none":
             return 1 - self.held_out.mean()
@@ -135,8 +125,7 @@ class Support(regions.Cells):
         return 1 - held_out
 
     def sample(self, key, n: int):
-        """n training points of the seen region, (n, F) float32: cells with or without replacement,
-        every seen cell once, or real points, uniform between the outermost cells."""
+        """n training points of the seen region, (n, F) float32; see `SupportConfig`."""
         kind = self.settings.sampling
         if kind == "real":
             first = jnp.array([axis.first for axis in self.axes])
@@ -150,12 +139,8 @@ class Support(regions.Cells):
         return jax.random.permutation(key, seen)[:n] if kind == "without_replacement" else seen
 
     def check(self, points: int, source: str, shows_every_value: bool):
-        """Raises ConfigError where the support cannot serve, before anything compiles.
-
-        Args:
-          points: how many are drawn.  source: the field and value that say so, for the message.
-          shows_every_value: whether training has stripes, so that points need not show all values.
-        """
+        """Raises ConfigError where the support cannot serve; `points` are drawn, as `source` says;
+        with stripes they need not show every value."""
         settings, seen = self.settings, int((~self.held_out).sum())
         names = "region", *REGIONS[settings.region]
         values = ", ".join(f"{name}={vars(settings)[name]!r}" for name in names)
@@ -173,11 +158,11 @@ class Support(regions.Cells):
             self.check_marginals(self.points[~self.held_out], f"{region}: ")
 
     def check_marginals(self, points, where: str = ""):
-        """Raises ConfigError if the task demands marginals and some value of a factor occurs in
-        none of the points (n, F), NumPy: the seen cells, or one seed's training set."""
+        """Raises ConfigError if some value of a factor occurs in none of the points (n, F), NumPy,
+        and must."""
         if not self.settings.require_marginals:
             return
-        exists, indices = ~np.isnan(points), self.value_indices(points)
+        exists, indices = ~np.isnan(points), nearest_values(self.factors, points)
         for k, axis in enumerate(self.axes):
             missing = sorted({*range(axis.count)} - {*indices[exists[:, k], k].tolist()})
             demand(

@@ -1,9 +1,8 @@
 """Images from a file: a scene whose pictures are looked up. `table_files` says which files.
 
-A picture is looked up within the compiled step. A small table is a constant of the program. A large
-one stays in memory, or in the file, and is asked by a callback. There is no loader of our own nor
-another's (grain): the lookup of a batch takes half a millisecond, 1% of a step of a decoder of 64 x
-64 pixels, and the order of a batch is a pure function of the key, so that a run resumes to the bit.
+A small table is a constant of the program; a large one is asked by a callback. There is no loader:
+the lookup of a batch takes 1% of a step of a decoder of 64 x 64 pixels, and the order of a batch is
+a pure function of the key, so that a run resumes to the bit.
 """
 
 import functools
@@ -44,39 +43,35 @@ class ImageTable(SceneTask):
         if not self.path:
             raise ConfigError("config.task.path='': must name a file of images")
         table = table_files.read(self.path, self.subset, self.side)
-        exists_B = table.exists_B
+        exists_B, rows_B, images = table.exists_B, table.rows_B, table.images
+        # jax has no other floats than float16 and float32, of native order
+        is_other = images.dtype.kind == "f" and images.dtype != np.float16
+        dtype = np.dtype(np.float32) if is_other else images.dtype
+
+        def look_up(cell):
+            # no part of jax may be used here: it could wait for the program that waits for it
+            return np.asarray(images[rows_B[np.asarray(cell)]], dtype)
+
+        @functools.cache
+        def whole():
+            return look_up(np.arange(len(rows_B)))
+
+        def picture(point):
+            """The image of the nearest cell, float32 from 0 to 1."""
+            cell, shape = tasks.nearest_cell(table.factors, point), images.shape[1:]
+            most = CONSTANT if jax.default_backend() == "cpu" else CONSTANT_ON_ACCELERATOR
+            if len(rows_B) * math.prod(shape) * dtype.itemsize <= most:
+                image = jnp.asarray(whole())[cell]
+            else:
+                result = jax.ShapeDtypeStruct(shape, dtype)
+                image = jax.pure_callback(look_up, result, cell, vmap_method="broadcast_all")
+            return image.astype(jnp.float32) / table.white
+
         return Scene(
             table.factors,
-            _lookup(table),
+            picture,
             points=None if exists_B.all() else tasks.cells(table.factors)[exists_B],
             anywhere=False,
             background=table.background,
             says=table.says,
         )
-
-
-def _lookup(table: table_files.TableFile):
-    """point (F,) -> image (H, W) or (H, W, C), float32 from 0 to 1: that of the nearest cell."""
-    images, rows_B, shape = table.images, table.rows_B, table.images.shape[1:]
-    dtype = table.images.dtype  # jax has no other floats than float16 and float32, of native order
-    dtype = np.dtype(np.float32) if dtype.kind == "f" and dtype != np.float16 else dtype
-
-    def look_up(cell):
-        # no part of jax may be used here: it could wait for the program that waits for it
-        return np.asarray(images[rows_B[np.asarray(cell)]], dtype)
-
-    @functools.cache
-    def whole():
-        return look_up(np.arange(len(rows_B)))
-
-    def picture(point):
-        cell = tasks.nearest_cell(table.factors, point)
-        most = CONSTANT if jax.default_backend() == "cpu" else CONSTANT_ON_ACCELERATOR
-        if len(rows_B) * math.prod(shape) * dtype.itemsize <= most:
-            image = jnp.asarray(whole())[cell]
-        else:
-            result = jax.ShapeDtypeStruct(shape, dtype)
-            image = jax.pure_callback(look_up, result, cell, vmap_method="broadcast_all")
-        return image.astype(jnp.float32) / table.white
-
-    return picture

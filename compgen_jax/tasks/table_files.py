@@ -9,10 +9,8 @@ A file is npz or HDF5. Its keys tell its layout:
 
 Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
 your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
-after how much an angle repeats. A factor of text has its words, sorted, as labels. Images of an npz
-without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB if a chunk
-has at most 64 images; others are read into memory. The chunks that h5py makes of 3D Shapes have
-15,000 images, so that one batch at random would read nearly the whole file.
+after how much an angle repeats. A factor of text has its words, sorted, as labels. Images are read
+into memory.
 """
 
 import contextlib
@@ -29,16 +27,13 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks.task import Factor, cells, geometry, in_words
+from compgen_jax.tasks.task import Factor, cells, counts, geometry, in_words
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
-IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
 SAMPLED = 64  # images that are compared, to find a damaged file and the background
 FAULTS = (EOFError, KeyError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError,
           ValueError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
-
-
 DSPRITES_SHAPES = "square", "ellipse", "heart"
 SHAPES3D_SHAPES = "cube", "cylinder", "sphere", "pill"
 # All values in storage order, the last factor fastest. Sources: github.com/google-deepmind's
@@ -65,12 +60,10 @@ OWN = "your own file has images, factors (n, F) and factor_names, or images and 
 class TableFile(NamedTuple):
     """The images of all combinations of the factors' values; B is their number.
 
-    images: (N, H, W) or (N, H, W, C), an array, a memory map or `_OnDisk`; divided by `white` they
-        are 0..1.
+    images: (N, H, W) or (N, H, W, C); divided by `white` they are 0..1.
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
     exists_B: whether a combination has an image.
-    says: sentences about the file.
     """
 
     images: np.ndarray
@@ -82,25 +75,12 @@ class TableFile(NamedTuple):
     says: tuple[str, ...]
 
 
-class _OnDisk:
-    """Images (n, H, W) or (n, H, W, C) of an HDF5 data set, read at each use."""
-
-    def __init__(self, stored):
-        file = type(stored.file)(stored.file.filename)
-        self.stored, self.dtype = file[stored.name], stored.dtype
-        self.shape = stored.shape[:3] if stored.shape[3:] == (1,) else stored.shape
-
-    def __getitem__(self, rows):
-        ascending, order = np.unique(rows, return_inverse=True)  # HDF5 takes no other order
-        return self.stored[ascending].reshape(-1, *self.shape[1:])[order]
-
-
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     """The table in a file; see the head of this module.
 
-    subset: pairs of a factor and its values that are present: a tuple of labels or of places (from 0,
+    subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0,
         ascending), or text START:STOP:STEP such as '::4', as Python slices a list.
-    side: pixels along each axis; larger square images are averaged over areas, and present as float16
+    side: pixels along each axis; larger square images are averaged over areas, and kept as float16
         in memory. 0: as stored.
 
     A factor of one value is left out, and so is the last value of an angle that repeats the first.
@@ -109,8 +89,8 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     try:
         with contextlib.ExitStack() as stack, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # Python 2 wrote the headers of dSprites
-            file = Path(path).expanduser()
-            return _table(*_layout(file, _arrays(file, stack)), subset, side)
+            arrays = _arrays(Path(path).expanduser(), stack)
+            return _table(*_layout(arrays), subset, side)
     except ConfigError:
         raise
     except FAULTS as error:
@@ -119,7 +99,6 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
 
 
 def _require(ok, what: str):
-    """Raises ValueError, which `read` says of its path."""
     if not ok:
         raise ValueError(what)
 
@@ -149,28 +128,8 @@ def _arrays(path: Path, stack):
     return arrays
 
 
-def _mapped(path: Path, name: str):
-    """A memory map of an npz's array, or None if it is compressed. numpy maps no member of an npz,
-    so its offset is found here. Raises BadZipFile where its bytes are not those that were saved:
-    who maps a file reads past its checksum."""
-    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
-        member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
-        is_old = formats.read_magic(stream) == (1, 0)
-        header = formats.read_array_header_1_0 if is_old else formats.read_array_header_2_0
-        shape, by_columns, dtype = header(stream)
-        start = stream.tell()
-        if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
-            return None
-        while stream.read(AT_ONCE):
-            pass
-    with path.open("rb") as file:
-        file.seek(member.header_offset + 26)  # the lengths of the member's own header
-        start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-    return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
-
-
 def _values(arrays, name: str, *shape):
-    """An array of numbers or text of this shape; None stands for any length. Raises ValueError."""
+    """An array of numbers or text of this shape; None stands for any length."""
     array = arrays[name]
     array = np.asarray(array.asstr()[()] if array.dtype == object else array[()])
     array = array.astype(str) if array.dtype.kind in "OS" else array
@@ -184,15 +143,14 @@ def _values(arrays, name: str, *shape):
     return array
 
 
-def _layout(path: Path, arrays) -> tuple:
-    """Images (n, H, W[, C]): an npz's array in place if it is not compressed, else in memory, or an
-    HDF5 data set; the factors, and the indices of all values (n, F)."""
+def _layout(arrays) -> tuple:
+    """Images (n, H, W[, C]), an array or an HDF5 data set; the factors, and the indices of all
+    values (n, F)."""
     names, key = set(arrays), "images"
     if {"imgs", "latents_values"} <= names:
         key = "imgs"
     _require(key in names, f"has the keys {', '.join(sorted(names))}; {OWN}")
-    images = arrays[key] if isinstance(arrays, dict) else _mapped(path, key)
-    images = arrays[key] if images is None else images
+    images = arrays[key]
     known = images.dtype in (np.uint8, bool) or images.dtype.kind == "f"
     _require(known, f"{key} has {images.dtype}; images must be uint8, or floats from 0 to 1")
     fits = images.ndim in (3, 4) and 0 not in images.shape and (*images.shape, 1)[3] < 5
@@ -271,7 +229,7 @@ def _table(stored, all_factors, indices_nxF, subset: tuple, side: int) -> TableF
     if not kept_n.any():
         raise ConfigError(f"config.task.subset={subset!r}: keeps no image")
     _require(factors, "has no factor with two values")
-    sizes = [len(factor.values) for factor in factors]
+    sizes = counts(factors)
     listed = ", ".join(f"{f.name} {len(f.values)}" for f in factors)
     hint = f"has more than {MOST_CELLS} combinations of values ({listed}); round them"
     _require(math.prod(sizes) <= MOST_CELLS, hint)
@@ -313,36 +271,31 @@ def _chosen(factor: Factor, present, which, subset: tuple):
 
 
 def _checked(stored, rows, side: int):
-    """The images of rows (B',), what white is, the background, and the rows in what is returned.
-    Raises ValueError for floats that are not in 0..1, and if images from all over the file are the
-    same."""
+    """The images of rows (B',), what white is, the background, and the rows in what is returned."""
     height, width, *channels = stored.shape[1:]
     bytes_each = math.prod(stored.shape[1:]) * stored.dtype.itemsize
-    is_small, is_array = side not in (0, height), isinstance(stored, np.ndarray)
-    if is_small and not side < height == width:
-        hint = f"images have {height} x {width} pixels; must be 0, or less and square"
-        raise ConfigError(f"config.task.side={side}: {hint}")
-    # of an array in memory, at least half must be wanted: the rest would stay as well
-    in_place = isinstance(stored, np.memmap) or 2 * len(rows) > len(stored)
-    if not is_array:
-        is_large = len(rows) * bytes_each > IN_MEMORY
-        in_place = is_large and (stored.chunks or (1,))[0] <= CHUNK
-    in_place &= not is_small
-    images = stored if is_array or not in_place else _OnDisk(stored)
-    order = np.argsort(rows)
-    ascending, top = rows[order], 0.0
-    if not in_place:
-        size = (side, side, *channels) if is_small else stored.shape[1:]
-        images = np.empty((len(rows), *size), np.float16 if is_small else stored.dtype)
-        rows = np.arange(len(rows))
+    is_small, size, dtype = side not in (0, height), stored.shape[1:], stored.dtype
+    if is_small:
+        if not side < height == width:
+            hint = f"images have {height} x {width} pixels; must be 0, or less and square"
+            raise ConfigError(f"config.task.side={side}: {hint}")
+        size, dtype = (side, side, *channels), np.float16
+    order, top = np.argsort(rows), 0.0
+    ascending = rows[order]
+    # of an array, at least half must be wanted: the rest would stay in memory as well
+    in_place = isinstance(stored, np.ndarray) and not is_small and 2 * len(rows) > len(stored)
+    if in_place:
+        images = stored
+    else:
+        images, rows = np.empty((len(rows), *size), dtype), np.arange(len(rows))
     for begin in range(0, len(stored), step := max(1, AT_ONCE // bytes_each)):
         low, high = np.searchsorted(ascending, [begin, begin + step])
-        if low == high or (in_place and stored.dtype == np.uint8 and top > 1):
+        if low == high:
             continue
         batch = stored[begin : begin + step][ascending[low:high] - begin]
         least, most = float(batch.min()), float(batch.max())
-        right = stored.dtype.kind != "f" or (least >= 0 and most <= 1)
-        _require(right, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
+        in_range = batch.dtype.kind != "f" or (least >= 0 and most <= 1)
+        _require(in_range, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
         top = max(top, most)
         if not in_place:
             images[order[low:high]] = _smaller(batch, side) if is_small else batch

@@ -27,10 +27,9 @@ from compgen_jax.tasks import baselines, sampling
 class Factor(NamedTuple):
     """One factor of the input.
 
-    name: for tables and figures.  values: (V,) those of the cells, ascending.
-    real: whether values between them exist; a discrete factor's values are labels.
-    period: of an angle, that after which it repeats, in the unit of the values.
-    labels: names of a discrete factor's values, for figures.
+    values: (V,) those of the cells, ascending.  real: whether values between them exist; a discrete
+    factor's values are labels.  period: of an angle, that after which it repeats.  labels: names of
+    a discrete factor's values, for figures.
     """
 
     name: str
@@ -41,8 +40,6 @@ class Factor(NamedTuple):
 
 
 class Example(NamedTuple):
-    """The input of a model and its target: pytrees of arrays."""
-
     input: Any
     target: Any
 
@@ -58,7 +55,6 @@ def unchanged(output):
 
 
 def error_alone(prediction, truth, point):
-    """The scores of a task that names no others."""
     return {"mse": mean_squared_error(prediction, truth)}
 
 
@@ -132,10 +128,8 @@ class Task(NamedTuple):
 
 
 def over_cells(factors, held_out, example, **others) -> Task:
-    """A task that shows every ID cell once per epoch; `others` are further fields of `Task`.
-
-    Raises ValueError if all cells are held out.
-    """
+    """A task that shows every ID cell once per epoch; `others` are further fields of `Task`. Raises
+    ValueError if all cells are held out."""
     factors = tuple(factors)
     points = cells(factors)
     seen = points[~_mask(held_out, points)]
@@ -169,12 +163,13 @@ def on_grid(task: Task) -> Task:
     return task._replace(points=None, sampled=False) if task.sampled else task
 
 
+def counts(factors) -> tuple[int, ...]:
+    return tuple(len(factor.values) for factor in factors)
+
+
 def sizes(task: Task) -> tuple[int, ...]:
-    """(V_1, ..., V_F), the numbers of values, as `grids` takes them; (B,) for points that form no
-    grid."""
-    if not has_grid(task):
-        return (len(task.points),)
-    return tuple(len(factor.values) for factor in task.factors)
+    """`counts` of the task's factors; (B,) for points that form no grid."""
+    return counts(task.factors) if has_grid(task) else (len(task.points),)
 
 
 def points(task: Task) -> np.ndarray:
@@ -189,7 +184,7 @@ def cells(factors) -> np.ndarray:
 
 def point_of(factors, values) -> np.ndarray:
     """(F,) float32 of one value for each factor: a number, its text, or a label. Raises
-    ValueError for anything else."""
+    ValueError."""
     if len(values) != len(factors):
         names = ", ".join(factor.name for factor in factors)
         raise ValueError(f"give a value for each factor: {names}")
@@ -212,20 +207,17 @@ def in_words(factors, point) -> str:
 
 
 def value_name(factor: Factor, value) -> str:
-    """The label of a value, or its number."""
     index = np.flatnonzero(np.isclose(factor.values, value)) if factor.labels else ()
     return factor.labels[index[0]] if len(index) else f"{value:.4g}"
 
 
 def numpy_of(values):
-    """`jax.numpy` for JAX arrays, else `numpy`."""
     return jnp if isinstance(values, jax.Array) else np
 
 
 def nearest_values(factors, points):
-    """(..., F) int: the index of each factor's value in the cell nearest to each point (..., F);
-    NumPy or JAX. Columns beyond the factors' are not read; a missing value is nearest to the
-    first."""
+    """(..., F) int: the index of each factor's value nearest to each point (..., F); NumPy or JAX.
+    Columns beyond the factors' are not read; a missing value is nearest to the first."""
     numpy = numpy_of(points)
     points, indices = numpy.asarray(points), []
     for index, factor in enumerate(factors):
@@ -238,21 +230,18 @@ def nearest_values(factors, points):
 
 
 def nearest_cell(factors, points):
-    """(...,) int: the index, among all combinations, of the cell nearest to each point (..., F);
-    NumPy or JAX."""
-    strides = np.cumprod([1, *(len(factor.values) for factor in factors[:-1])])
-    return nearest_values(factors, points) @ strides
+    """(...,) int: the index, among all combinations, of the cell nearest to each point (..., F)."""
+    return nearest_values(factors, points) @ np.cumprod([1, *counts(factors)[:-1]])
 
 
 def geometry(factors) -> dict:
-    """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
-    cells are."""
+    """The arguments of `grids.nearest_seen` that say how far apart cells are."""
     periods = []
     for factor in factors:
         turns = math.isfinite(factor.period) and len(factor.values) > 1
         periods.append(factor.period / float(np.mean(np.diff(factor.values))) if turns else None)
     return {
-        "sizes": tuple(len(factor.values) for factor in factors),
+        "sizes": counts(factors),
         "ordered": tuple(factor.real for factor in factors),
         "periods": tuple(periods),
     }
@@ -262,8 +251,8 @@ def geometry(factors) -> dict:
 
 
 def nearest_seen(task: Task, held_out_B):
-    """(indices (B,), distances (B,)) of the nearest seen point of every point. Distances are in
-    cells of a grid, or else in the factors' values. ValueError if no point is seen."""
+    """(indices (B,), distances (B,)) of the nearest seen point of every point, in cells of a grid,
+    or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
         apart = geometry(task.factors)
         return grids.nearest_seen(held_out_B, **apart), grids.distance_to_seen(held_out_B, **apart)
@@ -277,10 +266,11 @@ def nearest_seen(task: Task, held_out_B):
 
 
 def map_axes(factors, held_out_B) -> tuple[int, ...]:
-    """The two factors that a map of cells shows: the first two with whose values the share of
-    held-out cells changes; without two of them, the first others, too."""
-    sizes = tuple(len(factor.values) for factor in factors)
-    shares = [grids.unfold(held_out_B, sizes, f).mean(axis=0) for f in range(len(sizes))]
+    """The first two factors with whose values the share of held-out cells changes; without two of
+    them, the first others."""
+    shares = [
+        grids.unfold(held_out_B, counts(factors), f).mean(axis=0) for f in range(len(factors))
+    ]
     alike = np.array([np.ptp(share) < 1e-9 for share in shares])
     return tuple(sorted(np.argsort(alike, kind="stable")[:2].tolist()))
 
@@ -295,8 +285,8 @@ def distance_to_seen(task: Task, held_out_B):
 
 
 def nearest_with_same(task: Task, held_out_B, fixed):
-    """(B,) index of the nearest seen point with the same values of the factors that are `fixed`,
-    (F,) bool, for every point. Where there is none, of the nearest seen point."""
+    """(B,) index of the nearest seen point with the same values of the `fixed` factors, (F,) bool;
+    where there is none, of the nearest seen point."""
     if not any(fixed):
         return nearest_seen(task, held_out_B)[0]
     if has_grid(task):
@@ -312,9 +302,8 @@ def nearest_with_same(task: Task, held_out_B, fixed):
 
 
 def with_lookups_along_factors(task: Task) -> Task:
-    """The task with one more trivial predictor for each factor, `nearest_along_FACTOR`: what is
-    true at the nearest seen point that differs in this factor alone. A task without a grid is
-    returned as it is."""
+    """The task with a predictor `nearest_along_FACTOR` for each factor: the truth at the nearest
+    seen point that differs in this factor alone. None without a grid."""
     if not has_grid(task):
         return task
     lookups = {}
@@ -329,7 +318,6 @@ def with_lookups_along_factors(task: Task) -> Task:
 
 
 def examples_at(task: Task, key, points) -> Example:
-    """The examples of points (B, F), leaves (B, ...)."""
     return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
 
 
@@ -340,25 +328,22 @@ def shapes(task: Task) -> tuple:
 
 
 def example_shapes(task: Task) -> tuple:
-    """A point and its example as `jax.ShapeDtypeStruct`s."""
     point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
     return point, jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point)
 
 
 def truth(task: Task, target):
-    """What a target says; see `Task.truth`."""
     return (task.truth or task.prediction)(target)
 
 
 def score_names(task: Task) -> tuple[str, ...]:
-    """The names of the task's scores, in alphabetical order; nothing is compiled."""
     point, (_, target) = example_shapes(task)
     prediction = jax.eval_shape(partial(truth, task), target)
     return tuple(sorted(jax.eval_shape(task.scores, prediction, prediction, point)))
 
 
 def number_names(task: Task) -> tuple[str, ...]:
-    """The names of its scores and of what it derives from them, in alphabetical order."""
+    """Those of its scores and of what it derives from them."""
     scores = score_names(task)
     return tuple(sorted({*scores, *task.derived(dict.fromkeys(scores, 1.0))}))
 
@@ -370,8 +355,8 @@ def regions(task: Task) -> dict:
 
 
 def trivial_scores(task: Task, key) -> dict[str, dict]:
-    """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
-    at the task's points; traceable in the key."""
+    """{predictor: {score: (B,)}} of the trivial predictors at the task's points, on the examples
+    that `key` makes; traceable in the key."""
     known = query(task, key)
     return {
         name: jax.vmap(task.scores)(predict(known), known.truths, known.points)
@@ -399,15 +384,14 @@ def query(task: Task, key) -> baselines.Query:
 
 
 def _mask(held_out, points):
-    """(B,) bool NumPy: what `held_out` says of points, also where a program is being traced."""
+    """(B,) bool NumPy, also where a program is being traced."""
     with jax.ensure_compile_time_eval():  # as `held_out` may use jax
         return np.asarray(held_out(points))
 
 
 def real_points(task: Task, key, count: int):
     """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
-    factor takes any of its values. (0, F) if no factor is real, if there is no grid, or nothing
-    between its cells."""
+    factor takes any of its values. (0, F) if no factor is real, or nothing is between its cells."""
     factors, firsts, extents = task.factors, [], []
     if not (task.between and has_grid(on_grid(task)) and any(factor.real for factor in factors)):
         return jnp.zeros((0, len(factors)))
