@@ -8,6 +8,7 @@ constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
 """
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -58,18 +59,11 @@ def best_constant(query: Query):
     return jnp.broadcast_to(levels_B.reshape(shape), query.truths.shape)
 
 
-def nearest_seen(query: Query):
-    return query.nearest
-
-
-def nearest_same_labels(query: Query):
-    return query.same_labels
-
-
+nearest_seen = operator.attrgetter("nearest")
 BASELINES = {
     "best_constant": best_constant,
     "nearest_seen": nearest_seen,
-    "nearest_same_labels": nearest_same_labels,
+    "nearest_same_labels": operator.attrgetter("same_labels"),
 }
 
 

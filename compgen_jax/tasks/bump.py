@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import Family, choice, number, traced
-from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
+from compgen_jax.tasks import baselines, encodings, images, marginals, sampling
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Support, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error, refuse
@@ -115,10 +115,7 @@ class Bump(Family):
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot serve."""
         cells, stripes, points = support(self), self.stripes.copies, n_points(self)
-        source = f"config.task.images={self.images}"
-        if not self.images:
-            source = f"config.task.support.samples={self.support.samples}"
-        cells.check(points, source, shows_every_value=bool(stripes))
+        cells.check(points, shows_every_value=bool(stripes))
 
         def check(dataset):
             points = np.asarray(dataset.points)[: int(dataset.count)]
@@ -225,13 +222,17 @@ def _object(point, settings: Bump) -> tuple:
 @functools.lru_cache(maxsize=64)
 def support(settings: Bump) -> Support:
     """The factors and the region of the task. Raises ConfigError."""
-    low, high = supports.bounds(settings.support, settings.grid)
-    axes = [Axis(name, settings.grid, 0.0, 1.0, low, high) for name in "xy"]
-    size = settings.size
+    grid, size, region = settings.grid, settings.size, settings.support
+    low, high = region.low, region.high
+    if region.side:
+        held_out = round(region.side * grid)
+        low = grid - held_out if region.region == "corner" else (grid - held_out) // 2
+        high = low + held_out - 1
+    axes = [Axis(name, grid, 0.0, 1.0, low, high) for name in "xy"]
     if size.values:
         step = (size.largest - size.smallest) / (size.values - 1)
         axes.append(Axis("size", size.values, size.smallest, step, size.low, size.high))
-    return Support(settings.support, axes)
+    return Support(region, axes)
 
 
 # --- the training set ------------------------------------------------------------------------

@@ -60,14 +60,14 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
     variance, truth_variance = (_covariance(x, x) for x in (prediction_HxW, truth_HxW))
     gain = covariance / truth_variance
     alike = (covariance > 0) & (covariance**2 >= LEAST_R2 * variance * truth_variance)
-    shown = alike & (LEAST_GAIN <= gain) & (gain <= MOST_GAIN)
+    is_rendered = alike & (LEAST_GAIN <= gain) & (gain <= MOST_GAIN)
     if nearest_HxW is None:
-        return shown
+        return is_rendered
     nearest_variance = _covariance(nearest_HxW, nearest_HxW)
     # both correlations, times the standard deviations of all three images
     with_truth = covariance * jnp.sqrt(nearest_variance)
     with_nearest = _covariance(prediction_HxW, nearest_HxW) * jnp.sqrt(truth_variance)
-    return shown & ((nearest_variance == 0) | (with_truth > with_nearest))
+    return is_rendered & ((nearest_variance == 0) | (with_truth > with_nearest))
 
 
 def squared_correlation(prediction_HxW, truth_HxW):

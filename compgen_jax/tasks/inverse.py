@@ -124,10 +124,16 @@ def answer_of(point, factors):
     return encodings.joined(point[: len(factors)], answer_codes(factors))
 
 
-def read_answer(answer, factors):
-    """(F,) the values that an answer says."""
+def factor_scores(prediction, truth, point, factors) -> dict:
+    """The scores of one answer.
+
+    NAME_accuracy: whether the value nearest to the answered one is the requested one.
+    NAME_error: how far the value is off, round the circle for an angle; not of labels.
+    NAME_mse: its square over the variance of the factor's values; not of labels and angles.
+    exact_accuracy: whether all are right. An answer that is not finite is wrong.
+    """
     ends, values = np.cumsum(encodings.lengths(answer_codes(factors)))[:-1].tolist(), []
-    for factor, part in zip(factors, jnp.split(answer, ends), strict=True):
+    for factor, part in zip(factors, jnp.split(prediction, ends), strict=True):
         factor_values = np.asarray(factor.values, np.float32)
         if not factor.real:
             values.append(jnp.asarray(factor_values)[jnp.argmax(part)])
@@ -137,18 +143,7 @@ def read_answer(answer, factors):
         else:
             middle, half = encodings.span(factor_values)
             values.append(middle + half * part[0])
-    return jnp.stack(values)
-
-
-def factor_scores(prediction, truth, point, factors) -> dict:
-    """The scores of one answer.
-
-    NAME_accuracy: whether the value nearest to the answered one is the requested one.
-    NAME_error: how far the value is off, round the circle for an angle; not of labels.
-    NAME_mse: its square over the variance of the factor's values; not of labels and angles.
-    exact_accuracy: whether all are right. An answer that is not finite is wrong.
-    """
-    values_F, finite = read_answer(prediction, factors), jnp.isfinite(prediction).all()
+    values_F, finite = jnp.stack(values), jnp.isfinite(prediction).all()
     index_F = tasks.nearest_values(factors, values_F)
     right_F = (index_F == tasks.nearest_values(factors, point)) & finite
     scores = {"mse": mean_squared_error(prediction, truth), "exact_accuracy": right_F.all()}

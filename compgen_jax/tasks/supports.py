@@ -9,17 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import ConfigError, choice, demand, number
+from compgen_jax.settings import choice, number
 from compgen_jax.tasks import regions, sampling
-from compgen_jax.tasks.task import Factor, nearest_values
-
-# the settings that say where a region lies
-REGIONS = {
-    "donut": ("low", "high", "side", "of"),
-    "corner": ("low", "side", "of"),
-    "random": ("share", "seed"),
-    "none": (),
-}
+from compgen_jax.tasks.task import Factor, nearest_values, refuse
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class SupportConfig:
     times the share that is not held out.
     """
 
-    region: str = choice("donut", *REGIONS)
+    region: str = choice("donut", "donut", "corner", "random", "none")
     low: int = number(6, low=0)
     high: int = number(22, low=0)
     side: float = number(0.0, low=0, high=0.99)
@@ -66,14 +58,6 @@ class Axis(NamedTuple):
     high: int
 
 
-def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
-    if not settings.side:
-        return settings.low, settings.high
-    held_out = round(settings.side * grid)
-    low = grid - held_out if settings.region == "corner" else (grid - held_out) // 2
-    return low, low + held_out - 1
-
-
 class Support(regions.Cells):
     """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
     {factor: (first, last)} of the values that bound a donut or a corner. Raises ConfigError for
@@ -82,9 +66,8 @@ class Support(regions.Cells):
     def __init__(self, settings: SupportConfig, axes):
         self.settings, self.axes = settings, tuple(axes)
         counts, names = tuple(axis.count for axis in axes), [axis.name for axis in axes]
-        if not set(settings.of) <= set(names):
-            known = ", ".join(names)
-            raise ConfigError(f"config.task.support.of={settings.of!r}: must name some of {known}")
+        unknown = not set(settings.of) <= set(names)
+        refuse({f"support.of={settings.of}: must name some of {', '.join(names)}": unknown})
         values = [axis.first + axis.step * np.arange(axis.count) for axis in axes]
         factors = [Factor(n, v.astype(np.float32)) for n, v in zip(names, values, strict=True)]
         self.box = {}
@@ -112,11 +95,8 @@ class Support(regions.Cells):
         region = self.settings.region
         if self.settings.sampling != "real" or region == "none":
             return 1 - self.held_out.mean()
-        if not self.box:
-            raise ConfigError(
-                "config.task.support.in_proportion=True: the share of real points in the region "
-                f"{region!r} is not known; say donut, corner or none"
-            )
+        unknown = f"the share of real points in the region {region!r} is not known"
+        refuse({f"support.in_proportion=True: {unknown}; say donut or corner": not self.box})
         held_out = 1.0
         for axis in self.axes:
             low, high = self.box.get(axis.name, (0, axis.count - 1))
@@ -138,35 +118,29 @@ class Support(regions.Cells):
             return seen[jax.random.randint(key, (n,), 0, len(seen))]
         return jax.random.permutation(key, seen)[:n] if kind == "without_replacement" else seen
 
-    def check(self, points: int, source: str, shows_every_value: bool):
-        """Raises ConfigError where the support cannot serve; `points` are drawn, as `source` says;
-        with stripes they need not show every value."""
-        settings, seen = self.settings, int((~self.held_out).sum())
-        names = "region", *REGIONS[settings.region]
-        values = ", ".join(f"{name}={vars(settings)[name]!r}" for name in names)
-        region, grid = f"config.task.support: {values}", "x".join(map(str, self.sizes))
-        demand(seen, f"{region}: holds out every cell of the {grid} grid")
-        demand(
-            settings.region == "none" or self.held_out.any(),
-            f"{region}: holds out no cell of the {grid} grid (region='none' is full coverage)",
-        )
-        demand(
-            settings.sampling != "without_replacement" or points <= seen,
-            f"{source}: only {seen} cells are seen, and no more can be drawn without replacement",
-        )
+    def check(self, points: int, shows_every_value: bool):
+        """Raises ConfigError where the support cannot serve; with stripes, its `points` need not
+        show every value."""
+        region, seen = self.settings.region, int((~self.held_out).sum())
+        grid = "x".join(map(str, self.sizes))
+        refuse({
+            f"support.region={region!r}: holds out every cell of the {grid} grid": not seen,
+            f"support.region={region!r}: holds out no cell of the {grid} grid; say 'none'":
+                region != "none" and not self.held_out.any(),
+            f"support.samples: {points} points, but only {seen} cells are seen, and no more can be "
+            "drawn without replacement":
+                self.settings.sampling == "without_replacement" and points > seen,
+        })  # fmt: skip
         if not shows_every_value:
-            self.check_marginals(self.points[~self.held_out], f"{region}: ")
+            self.check_marginals(self.points[~self.held_out])
 
-    def check_marginals(self, points, where: str = ""):
+    def check_marginals(self, points):
         """Raises ConfigError if some value of a factor occurs in none of the points (n, F), NumPy,
         and must."""
-        if not self.settings.require_marginals:
-            return
         exists, indices = ~np.isnan(points), nearest_values(self.factors, points)
-        for k, axis in enumerate(self.axes):
+        for k, axis in enumerate(self.axes if self.settings.require_marginals else ()):
             missing = sorted({*range(axis.count)} - {*indices[exists[:, k], k].tolist()})
-            demand(
-                not missing,
-                f"{where}no training point has {axis.name} in {missing}, and "
-                "config.task.support.require_marginals=True demands every value",
-            )
+            refuse({
+                f"support.require_marginals=True: no training point has {axis.name} in {missing}":
+                    missing,
+            })  # fmt: skip

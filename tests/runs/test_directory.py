@@ -175,7 +175,7 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_
 
 def test_impossible_tasks_stop_before_anything_is_written(tiny, tmp_path):
     config = changed(tiny, {"task.support.samples": 3})
-    with pytest.raises(ConfigError, match="the draw of seed 0: no training point has x in"):
+    with pytest.raises(ConfigError, match="the draw of seed 0: .*no training point has x in"):
         study.train(config, tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 

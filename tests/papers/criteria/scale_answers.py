@@ -49,12 +49,12 @@ def jittered(rng, *values):
 
 @cache
 def lesson(support: str, modules: int, seen: int):
-    """What is asked (`Asked`), what trivial predictors answer, and (B,) whether a learner can know
+    """The query (`Query`), what trivial predictors answer, and (B,) whether a learner can know
     a task: its modules are in three seen sets or more, and seen sets link them."""
     chosen = ModuleSupportConfig(name=support, seen=seen)
     settings = replace(QUICK.task, modules=modules, tests=256, support=chosen)
     task = settings.make()
-    query = jax.tree.map(np.asarray, tasks.asked(task, jax.random.key(0)))
+    query = jax.tree.map(np.asarray, tasks.query(task, jax.random.key(0)))
     answers = {name: np.asarray(predict(query)) for name, predict in task.baselines.items()}
     shown = module_supports.split(chosen, modules, MOST)
     sets = module_supports.all_sets(modules, MOST)[shown].astype(int)
