@@ -78,7 +78,7 @@ class LatentTask(Family):
         ]
         active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
         keys = jax.random.split(stream(self.seed, "tests"), len(active))
-        points = jax.vmap(partial(weigh, law=self.weights))(keys, active)
+        points = _weigh_all(keys, active, self.weights)
         constants = replace(self, support=ModuleSupportConfig())
 
         def facts():
@@ -183,7 +183,6 @@ def respond(teacher: Teacher, latent, inputs_SxI):
     return hidden @ teacher.readout.T
 
 
-@partial(jax.jit, static_argnames="law")
 def weigh(key, active_M, law: str):
     """The latent (M,) of a set of modules (M,), which is 1 for active ones; see `LatentTask` for
     `law`."""
@@ -193,6 +192,11 @@ def weigh(key, active_M, law: str):
         return active_M * jax.random.choice(key, jnp.array(LEVELS), active_M.shape)
     share = active_M * jax.random.exponential(key, active_M.shape)
     return active_M * (0.5 + 0.5 * share / (jnp.sum(share) + 1))
+
+
+@partial(jax.jit, static_argnums=2)
+def _weigh_all(keys, active, law: str):
+    return jax.vmap(partial(weigh, law=law))(keys, active)
 
 
 def draw_latent(key, dataset: sampling.Table, law: str):
