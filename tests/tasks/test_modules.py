@@ -174,7 +174,7 @@ def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
 
 def test_scores_against_loops():
     task, rng = SMALL.make(), np.random.default_rng(0)
-    mean_O = modules._constants(SMALL)[0].astype(np.float64)
+    mean_O = modules._means_and_code_r2(SMALL)[0].astype(np.float64)
     truths, points = np.asarray(measured(SMALL).target)[:6], task.points[:6]
     outputs = truths + rng.normal(0, 0.1, truths.shape).astype("f4")
     found = jax.jit(jax.vmap(task.scores))(outputs, truths, points)
@@ -198,7 +198,7 @@ def test_the_mean_output_is_that_over_all_sets():
     weights, biases, readout, _ = modules.draw_teacher(SMALL)
     hidden = np.einsum("bm,mhi,bi->bh", latents, weights, rng.uniform(-1, 1, (20_000, 5)))
     answers = np.maximum(hidden + latents @ biases, 0) @ readout.T / 2**0.5
-    far = np.abs(modules._constants(SMALL)[0] - answers.mean(axis=0)) / answers.std(axis=0)
+    far = np.abs(modules._means_and_code_r2(SMALL)[0] - answers.mean(axis=0)) / answers.std(axis=0)
     assert far.max() < 0.06
 
 
