@@ -6,9 +6,8 @@ import numpy as np
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.control_claims import on_lit_pixels, trivial_errors
-from compgen_jax.papers.forced_rendering.image_quantities import composes
 from compgen_jax.statistics import mean_with_interval
-from compgen_jax.studies.why_not.why_not_claims import ladder
+from compgen_jax.studies.why_not.why_not_claims import composes, ladder
 from compgen_jax.tasks import bump
 
 from .. import plotting

@@ -47,7 +47,6 @@ def test_peaks_are_in_line_more_often_than_by_chance():
         shares.append(np.mean([abs(x - 5) <= 1 or abs(y - 6) <= 1 for x, y in pixels]))
     peaks = figure1_claims.aligned_peaks(cells)
     np.testing.assert_allclose(peaks.chance, max(shares))
-    np.testing.assert_allclose(peaks.per_image, 17 / 16)
     np.testing.assert_allclose(peaks.several, 1 / 16)
     np.testing.assert_allclose(peaks.aligned, 1)
     aside = decoder(lambda x, y: draw(x, 1) + draw(11, 11))

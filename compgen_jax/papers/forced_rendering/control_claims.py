@@ -1,17 +1,14 @@
-"""K1 to K3: is it composition, or the lighting of pixels? Controls of our own.
+"""K1 to K3, controls of C1: is it composition, or the lighting of pixels?"""
 
-Under a block hold-out some pixels never carry signal in training, and a decoder whose pixels
-share no weights cannot learn to light them, whatever its code (121 of 784 for the donut 6 to 22).
-So the failure without stripes (C1) may be about pixels and not about factors. Each control takes
-one of these explanations away.
-"""
+# Under a block hold-out some pixels never carry signal in training, and a decoder whose pixels
+# share no weights cannot learn to light them, whatever its code (121 of 784 for the donut 6 to 22).
+# So the failure without stripes may be about pixels and not about factors.
 
 from collections.abc import Callable
 
 import numpy as np
 
 from compgen_jax.claims import above, below, claim, learnt, note, unknown
-from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering.image_quantities import (
     CLEARLY,
@@ -54,7 +51,6 @@ def another_object_lights(net, second=False):
     if second:
         share = mean_score(cells, "rendered_second", ood)
         yield above(MOST, share, "share rendered OOD of the second object", cells=ood.sum())
-    yield note("share of pixels lit in training", lit_pixels(cells).mean())
     yield from notes_on_images(net)
 
 
@@ -80,11 +76,6 @@ def lit_pixels_fail(net):
     yield trained(net)
     share = mean_score(masked, "rendered", counted)
     yield below(0.5, share, "share rendered OOD, lit pixels", cells=counted.sum())
-    exact = mean_score(masked, "exact_accuracy", counted)
-    yield note("exact accuracy OOD, lit pixels", exact)
-    error = evaluation.relative_error(masked, cells.held_out)
-    yield note("MSE OOD / blank image's, lit pixels", error)
-    yield note("share of pixels lit in training", lit_pixels(cells).mean())
     reachable = counted.sum() / cells.held_out.sum()
     yield note("share of held-out cells whose pixel is lit", reachable)
 

@@ -15,11 +15,6 @@ CLEARLY = 0.05  # of a share: what the ID gate forgives as well
 PAPER_GRID = 28
 
 
-def exact(cells: CellResults):
-    """Share of held-out cells whose brightest pixel is the right one."""
-    return mean_score(cells, "exact_accuracy", cells.held_out)
-
-
 def rendered(cells: CellResults):
     """Share of held-out cells whose image is rendered (`tasks.images.rendered`)."""
     return mean_score(cells, "rendered", cells.held_out)
@@ -31,15 +26,13 @@ def rendered_id(cells: CellResults):
 
 
 def rendered_shown(run):
-    """Share rendered of the cells that each network was shown. A network that saw a few bumps may
-    be judged whatever it draws at the other ID cells."""
+    """Share rendered of the cells that each network was shown, of all ID cells perhaps a few."""
     scores = run.cells.scores["rendered"]
     return np.average(scores, axis=-1, weights=np.broadcast_to(run.shown, scores.shape))
 
 
 def at_common_seeds(measure, *runs):
-    """What `measure` gives of each run, (S, ...), for the seeds that all of these have. They are
-    the first of each."""
+    """What `measure` gives of each run, (S, ...), for the seeds that all of these have."""
     common = set.intersection(*({*run.seeds} for run in runs))
     return [measure(run)[[seed in common for seed in run.seeds]] for run in runs]
 
@@ -52,13 +45,6 @@ def difference(measure, run, other):
 def trained(*runs):
     """The gate of a claim on runs that must all be right on ID cells, by the worse of them."""
     return learnt(np.min(at_common_seeds(lambda run: exact_id(run.late.cells), *runs), axis=0))
-
-
-def composes(run, share=rendered):
-    """(S, C) bool: a network renders more than half of the held-out cells, and more than the
-    interpolator does. `share`: of `CellResults`, the share of cells rendered."""
-    of_network = share(run.late.cells)
-    return (of_network > 0.5) & (of_network > share(run.late.interpolator))
 
 
 def from_codes(run, share=rendered) -> dict:
@@ -98,7 +84,7 @@ def rendered_ood(run, name: str = "share rendered OOD", **bounds) -> Condition:
 def over_interpolator(run, above: float | None = None) -> Condition:
     """The share rendered OOD less the interpolator's is below `CLEARLY`, and above a bound."""
     less = rendered(run.late.cells) - rendered(run.late.interpolator)
-    name = f"share rendered OOD, less the interpolator's{post_hoc(run)}"
+    name = "share rendered OOD, less the interpolator's" + post_hoc(run)
     return Condition(name, less, above, CLEARLY)
 
 
@@ -113,21 +99,11 @@ def above_predictors(share, shares: dict, cells: int) -> Condition:
     return Condition(name, share - best_of(shares), above=0, cells=cells, least=-1)
 
 
-def above_trivial(run):
-    """The run renders more OOD than every predictor that knows ID images, those from codes among
-    them; and what each of these renders."""
-    cells = run.late.cells
-    shares = trivial_shares(cells) | from_codes(run)
-    yield above_predictors(rendered(cells), shares, cells.held_out.sum())
-    for name, of_predictor in shares.items():
-        yield note(f"share rendered OOD by {name.replace('_', ' ')}", of_predictor)
-
-
 def notes_on_images(run):
     """Further numbers of what is drawn for held-out cells."""
-    cells, ood = run.late.cells, run.late.cells.held_out
     for name, share in from_codes(run).items():
         yield note(f"share rendered OOD by the {name}", share)
-    yield note("exact accuracy OOD", exact(cells))
-    yield note("accuracy OOD within 1 pixel", mean_score(cells, "position_accuracy", ood))
-    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, ood))
+    cells = run.late.cells
+    exact = mean_score(cells, "exact_accuracy", cells.held_out)
+    yield note("exact accuracy OOD", exact)
+    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))

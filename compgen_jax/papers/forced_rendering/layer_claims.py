@@ -1,8 +1,5 @@
-"""C6, C7, C12 and C13: what the layers say (Figures 2, 4d to 4f and 11 to 15).
-
-A run's `late.layers(metric)` is (S, C, L), by seed and late checkpoint: layers in order, the code
-first, then hidden layers, and what is drawn last.
-"""
+"""C6, C7, C12 and C13: what the layers say (Figures 2, 4d to 4f and 11 to 15). `late.layers` of a
+run is (S, C, L): the code, hidden layers, and what is drawn."""
 
 from functools import partial
 
@@ -14,7 +11,6 @@ from compgen_jax.claims import (
     above,
     below,
     claim,
-    exact_id,
     median_over_checkpoints,
     note,
     unknown,
@@ -162,13 +158,10 @@ def falls_more_and_over_more_layers_in_mlps(mlp, conv, convs):
     yield trained(mlp, cnn)
     name = "the paper's score, last hidden layer minus code, MLP less CNN"
     yield below(0, from_code(mlp, SCORE) - from_code(cnn, SCORE), name)
-
-    def largest_step(run):
-        steps = np.maximum(-np.diff(run.late.layers(SCORE)[..., :-1]), 0)
-        return steps.max(axis=-1) / np.maximum(steps.sum(axis=-1), TINY)
-
+    steps = [np.maximum(-np.diff(run.late.layers(SCORE)[..., :-1]), 0) for run in (mlp, cnn)]
+    largest = [falls.max(axis=-1) / np.maximum(falls.sum(axis=-1), TINY) for falls in steps]
     name = "share of its fall from one layer to the next, MLP less CNN"
-    yield below(0, largest_step(mlp) - largest_step(cnn), name)
+    yield below(0, np.subtract(*largest), name)
     yield note("depth of the CNN", depth_of(cnn))
 
 
@@ -219,21 +212,14 @@ def distortion(run):
 
 
 @claim("C7", figure="Fig 2e, f, 11, 12", cases=CNNS, runs={"net": "{net}"})
-def distorts_volume(net):
+def distorts_volume(net, effect=0.0):
     """With {title}, the volume element differs between held-out and seen cells, the more the deeper
     the layer."""
     yield trained(net)
-    yield above(0, distortion(net), f"{EFFECT}, in either direction")
-    size = np.abs(net.late.layers("volume.inner_log10_ratio"))[..., :-1]
-    yield above(0, slope(size), "slope of the size of the difference, log10, per layer")
-    yield note(EFFECT, volume_effect(net))
-
-
-@claim("C7.size", figure="Fig 2e, f, 11, 12", cases=CNNS, runs={"net": "{net}"})
-def distorts_volume_much(net):
-    """With {title}, the volume element differs by a large effect."""
-    yield trained(net)
-    yield above(LARGE_EFFECT, distortion(net), f"{EFFECT}, in either direction", against=0)
+    yield above(effect, distortion(net), f"{EFFECT}, in either direction", against=0)
+    if not effect:
+        size = np.abs(net.late.layers("volume.inner_log10_ratio"))[..., :-1]
+        yield above(0, slope(size), "slope of the size of the difference, log10, per layer")
 
 
 @claim("C7.composer", figure="Fig 2e, f", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER)
@@ -256,7 +242,6 @@ def mlps_are_opposite(mlp, conv, convs, effect=0.0):
     yield above(effect, volume_effect(mlp), f"the MLP's {EFFECT}", against=0)
     yield below(0 - effect, volume_effect(cnn), f"the CNN's {EFFECT}", against=0)
     yield note("depth of the CNN", depth_of(cnn))
-    yield note("exact accuracy ID, MLP", exact_id(mlp.late.cells))
 
 
 # --- C12 and C13: with stripes -----------------------------------------------------------------
@@ -276,18 +261,13 @@ def volume_stays_smooth(stripes, alone, composing=False, where=""):
     """With stripes and {few} bumps, the volume of OOD cells is nearer to ID cells' than with bumps
     alone."""
     yield trained(stripes, alone)
-    ratio = partial(last_hidden, "volume.log10_ratio")
-    spread = partial(last_hidden, "volume.ood_spread")
-    sizes = map(np.abs, at_common_seeds(ratio, stripes, alone))
+    ratios = at_common_seeds(partial(last_hidden, "volume.log10_ratio"), stripes, alone)
     name = f"size of log10 volume, OOD minus ID{where}, stripes minus bumps alone"
-    yield below(0, np.subtract(*sizes), name)
+    yield below(0, np.subtract(*np.abs(ratios)), name)
     if composing:
         name = f"sd of log10 volume over OOD cells{where}, stripes minus bumps alone"
-        yield below(0, difference(spread, stripes, alone), name)
+        yield below(0, difference(partial(last_hidden, "volume.ood_spread"), stripes, alone), name)
         yield rendered_ood(stripes, f"share rendered OOD, stripes{where}", above=0.5)
-    for name, run in (("stripes", stripes), ("bumps alone", alone)):
-        yield note(f"log10 volume, OOD minus ID, {name}", ratio(run))
-        yield note(f"sd of log10 volume over OOD cells, {name}", spread(run))
 
 
 # Two shares of a unit's variance over all points. One-factor: the larger of what x and what y
@@ -349,7 +329,11 @@ CLAIMS = (
         every_depth=True,
     ),
     distorts_volume,
-    distorts_volume_much,
+    distorts_volume.variant(
+        "C7.size",
+        "With {title}, the volume element differs by a large effect",
+        effect=LARGE_EFFECT,
+    ),
     distorts_volume_more_than_a_composer,
     mlps_are_opposite,
     mlps_are_opposite.variant(

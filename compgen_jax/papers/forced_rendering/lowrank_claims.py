@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import BASE, above, below, claim, exact_id, learnt, note
+from compgen_jax.claims import BASE, above, below, claim, exact_id, learnt
 from compgen_jax.claims import median_over_checkpoints as late_median
 from compgen_jax.metrics import embeddings, evaluation, geometry
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
 from compgen_jax.papers.forced_rendering.bump_presets import ABLATIONS
 from compgen_jax.papers.forced_rendering.image_quantities import (
-    exact,
-    rendered,
     rendered_ood,
     trained,
 )
@@ -24,10 +22,6 @@ from compgen_jax.statistics import median_with_interval
 FACTOR_OF_TWO = float(np.log10(2))  # what helps more, helps much
 RANK_ONE = 0.99  # of an embedding's energy, in its largest singular value
 CONSTANT = 0.9  # of it, constant along the other factor's axis
-EMBEDDING_NUMBERS = {
-    "top_share": "energy in the largest singular value",
-    "constant_share": "energy constant along the other axis",
-}
 # The networks with both penalties and with none are those of the authors' notebook. There is no
 # code of the other two, and the paper does not say how strong their one penalty is.
 ALL = {
@@ -40,8 +34,10 @@ ALL = {
 def embedding_matrices(run):
     """The embeddings of x and of y, (S, N, N, N), indexed [seed, token, row y, column x]."""
     factors = lowrank.embeddings(run.params)
-    scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
-    return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
+    return [
+        np.matmul(np.swapaxes(factor.values[..., None] * factor.left, -2, -1), factor.right)
+        for factor in factors
+    ]
 
 
 def embedding_numbers(run) -> dict:
@@ -95,8 +91,6 @@ def without_penalties_best_id_worst_ood(paired=False, **runs):
         errors, title = log_errors(runs, region), f"log10 MSE {region}"
         for values in beside_others(errors, "none", title, paired, best, word):
             yield bound(0, *values)
-        for name, values in errors.items():
-            yield note(f"{title}, {name}", values)
 
 
 # Little is less than half of what variance alone changes, to either side.
@@ -128,9 +122,6 @@ def both_are_best(paired=False, **runs):
     over_blank = errors["both"] - np.log10(np.square(cells.truths[cells.held_out]).mean())
     title = "log10 MSE OOD of both, over a blank image's"
     yield below(0, *over_seeds(over_blank, title, paired))
-    for name in ("both", "none"):
-        yield note(f"exact accuracy OOD, {name}", exact(runs[name].late.cells))
-        yield note(f"share rendered OOD, {name}", rendered(runs[name].late.cells))
 
 
 # --- K9: rank or constancy ---------------------------------------------------------------------
@@ -143,19 +134,14 @@ def constancy_composes_and_rank_one_does_not(**runs):
     """Embeddings of rank one are not enough: with entropy alone they have it and most held-out
     images fail. With variance alone embeddings are constant along the other axis, and most are
     rendered."""
-    numbers = {name: embedding_numbers(run) for name, run in runs.items()}
+    entropy, variance = (embedding_numbers(runs[name]) for name in ("entropy", "variance"))
     yield learnt(exact_id(runs["entropy"].late.cells), "exact accuracy ID, entropy")
-    for bound, limit, name, key in (
-        (above, RANK_ONE, "entropy", "top_share"),
-        (below, CONSTANT, "entropy", "constant_share"),
-        (above, CONSTANT, "variance", "constant_share"),
-    ):
-        yield bound(limit, numbers[name][key], f"{EMBEDDING_NUMBERS[key]}, {name}")
+    top, constant = "energy in the largest singular value", "energy constant along the other axis"
+    yield above(RANK_ONE, entropy["top_share"], f"{top}, entropy")
+    yield below(CONSTANT, entropy["constant_share"], f"{constant}, entropy")
+    yield above(CONSTANT, variance["constant_share"], f"{constant}, variance")
     yield rendered_ood(runs["entropy"], "share rendered OOD, entropy", below=0.5)
     yield rendered_ood(runs["variance"], "share rendered OOD, variance", above=0.5)
-    for name, of_run in numbers.items():
-        for key, title in EMBEDDING_NUMBERS.items():
-            yield note(f"{title} at the end of training, {name}", of_run[key])
 
 
 # --- C15: volume -------------------------------------------------------------------------------
@@ -171,9 +157,8 @@ def log_volumes(cells: CellResults):
 
 
 class Smoothness(NamedTuple):
-    """How smooth the log volume of what is drawn is, by network: its mean absolute difference
-    between neighbouring cells, over all cells and over the corner; and its mean distance from that
-    of the true images over the corner."""
+    """By network, of the log volume of what is drawn: its roughness over all cells and over the
+    corner, and its mean distance from that of the true images over the corner."""
 
     roughness: np.ndarray
     in_corner: np.ndarray
@@ -212,10 +197,6 @@ def volume_is_smoother(none, both, true_images=False):
     else:
         ratio = late_median(of_both.roughness) / late_median(of_none.roughness)
         yield below(1, ratio, "roughness of log volume, both penalties / none", ratio=True)
-    for title, of_run in (("none", of_none), ("both", of_both)):
-        yield note(f"roughness of log volume, {title}", of_run.roughness)
-        yield note(f"{over_corner}, {title}", of_run.in_corner)
-        yield note(f"{from_true}, {title}", of_run.from_true)
 
 
 CLAIMS = (

@@ -1,14 +1,6 @@
-"""C11: how many images are enough, by the grid's side N (Figure 4c).
+"""C11: how many images are enough, by the grid's side N (Figure 4c). Functions of a sweep's table
+(`metrics.scaling` says what a row is)."""
 
-Functions of a sweep's table (`metrics.scaling` says what a row is). The paper asks for "the correct
-x and y coordinates": enough are so many images that the brightest pixel is the one nearest to the
-bump's centre (`exact_accuracy`) at .9 of real-valued positions. A training set of stripes and bumps
-has `task.images` images: first the 2N stripes, in an order of the seed's, then bumps. So a set of
-more than 2N images has that many bumps beyond all stripes, and one of fewer has no bump and lacks
-some stripes.
-"""
-
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +11,16 @@ from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import BELOW, REACHED, UNKNOWN, Curve
 from compgen_jax.statistics import mean_with_interval
 
+# The paper asks for "the correct x and y coordinates": enough are so many images that the brightest
+# pixel is the one nearest to the bump's centre (`exact_accuracy`) at .9 of real-valued positions. A
+# training set of stripes and bumps has `task.images` images: first the 2N stripes, in an order of
+# the seed's, then bumps. So a set of more than 2N images has that many bumps beyond all stripes,
+# and one of fewer has no bump and lacks some stripes.
+
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"
 GRID, COPIES, REGION = "task.grid", "task.stripes.copies", "task.support.region"
-COUNTED = "counted"  # a column of our own: what `Count.number` counts
+COUNTED = "counted"  # a column of our own
 RENDERED, RIGHT = "rendered", "exact_accuracy"
 SCORES = {RENDERED: "rendered", RIGHT: "with the right x and y"}
 ENOUGH = 0.9  # of real-valued positions
@@ -31,21 +29,17 @@ SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images diffe
 
 
 class Count(NamedTuple):
-    """What is counted in a training set.
-
-    title: in words.  number: number of images, N -> how many there are, None for a set that does
-    not tell.  above, below: the bounds of its exponent, the paper's with a margin of .5.
-    """
+    """What is counted in a training set, in words, and the bounds of its exponent: the paper's with
+    a margin of .5."""
 
     title: str
-    number: Callable
     above: float | None
     below: float | None
 
 
 class Scheme(NamedTuple):
-    """A way to make data sets: its name in words, the paper's exponent of all images, how often
-    each stripe is in one (the value of `COPIES`), and what the claim counts."""
+    """A way to make data sets: the paper's exponent of all images, how often each stripe is in one
+    (the value of `COPIES`), and what the claim counts."""
 
     title: str
     exponent: int
@@ -53,34 +47,17 @@ class Scheme(NamedTuple):
     counts: tuple[Count, ...]
 
 
-def bumps_beyond(images: int, grid: int) -> int | None:
-    """The bumps beside all stripes; none counts as one, as its logarithm is taken."""
-    return max(images - 2 * grid, 1) if images >= 2 * grid else None
-
-
-def stripes_alone(images: int, grid: int) -> int | None:
-    return images if images <= 2 * grid else None
-
-
-EVERY_IMAGE = Count("images", lambda images, grid: images, 2.5, 3.5)
-BEYOND = Count("bumps beyond all 2N stripes", bumps_beyond, None, 1.5)
-DROPPED = Count("stripes where some are dropped", stripes_alone, 0.5, 1.5)
+EVERY_IMAGE = Count("images", 2.5, 3.5)
+BEYOND = Count("bumps beyond all 2N stripes", None, 1.5)
+DROPPED = Count("stripes where some are dropped", 0.5, 1.5)
 SCHEMES = {
     "bumps": Scheme("bumps alone", 3, 0, (EVERY_IMAGE,)),
     "stripes": Scheme("stripes and bumps", 1, 1, (BEYOND, DROPPED)),
 }
-STATUS_TITLES = {
-    "reached": "thresholds reached",
-    "above": "thresholds above the most",
-    "below": "thresholds at or below the fewest",
-    "unknown": "thresholds unknown",
-    "coarse": "thresholds known to a factor above 2 only",
-}
 
 
 class Reading(NamedTuple):
-    """What share of points must have the score: `target` of those `where`, by decoders trained
-    around `region`."""
+    """The share `target` of points `where` must have the score, by decoders around `region`."""
 
     region: str
     where: str
@@ -89,7 +66,6 @@ class Reading(NamedTuple):
 
     @property
     def points(self) -> str:
-        """Where it is scored, and what was held out, in words."""
         if self.where == "ood":
             return f"the held-out {self.region}"
         points = {"unseen": "unseen cells", "real": "points between cells"}[self.where]
@@ -97,19 +73,17 @@ class Reading(NamedTuple):
 
 
 def completed(rows: list[dict], config: Config) -> list[dict]:
-    """The rows with their scheme and region, also where these are no axes of the sweep."""
+    """The rows with their scheme and region, which need not be axes of the sweep."""
     return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
 
 
 def schemes(rows, region: str) -> list[str]:
-    """Those of a region's rows."""
     copies = {row[COPIES] for row in rows if row[REGION] == region}
     return [name for name, scheme in SCHEMES.items() if scheme.copies in copies]
 
 
 def thresholds(rows, reading: Reading, scheme: str, count=EVERY_IMAGE) -> Curve:
-    """How many are needed of what is counted, by every seed at every N. Raises ValueError as
-    `metrics.scaling.thresholds`, also where rows differ in another axis."""
+    """How many are needed of what is counted; as `metrics.scaling.thresholds`."""
     fixed = {COPIES: SCHEMES[scheme].copies, REGION: reading.region}
     column = f"{reading.where}.{reading.score}"
     return scaling.thresholds(
@@ -118,19 +92,22 @@ def thresholds(rows, reading: Reading, scheme: str, count=EVERY_IMAGE) -> Curve:
 
 
 def counted(rows, count: Count) -> list[dict]:
-    """The rows that tell, with what is counted."""
-    numbered = [row | {COUNTED: count.number(row[IMAGES], row[GRID])} for row in rows]
-    return [row for row in numbered if row[COUNTED] is not None]
+    """The rows that tell, with what is counted. No bump counts as one, as logarithms are taken."""
+    numbered = []
+    for row in rows:
+        images, stripes = row[IMAGES], 2 * row[GRID]
+        number = max(images - stripes, 1) if count is BEYOND else images
+        if not (count is BEYOND and images < stripes or count is DROPPED and images > stripes):
+            numbered.append(row | {COUNTED: number})
+    return numbered
 
 
 def seen_share(rows, curve: Curve, count: Count) -> np.ndarray:
     """(S, K) share of seen cells that have the curve's score, by seed and grid size, by the
     decoders at the thresholds.
 
-    At a threshold is the smallest number at or above it, and of a threshold that is above all of
-    them the largest: decoders that cannot draw what they were shown would say nothing about how
-    many images are needed. Stripes alone show no cell, so that numbers without a seen cell are
-    passed over. NaN where the threshold is unknown, or none has a seen cell.
+    At a threshold is the smallest number at or above it, or else the largest. NaN where the
+    threshold is unknown, or no number has a seen cell, as stripes alone show none.
     """
     pairs, score = {}, curve.score.rpartition(".")[2]
     for row in counted(rows, count):
@@ -153,12 +130,8 @@ def seen_share(rows, curve: Curve, count: Count) -> np.ndarray:
 
 def conditions(sweep, scheme: str, readings: list[Reading], table=None):
     """On the exponents of N by these readings, over the N from `LEAST_GRID` up; over all N, as a
-    preview, where fewer than two are as large.
-
-    The number of stripes is left out where no set of stripes alone reaches the target.
-    table: the sweep whose decoders are scored, by default the same; another one's were trained for
-    as many epochs, not steps, whatever N and the number of images.
-    """
+    preview, where fewer than two are as large. `table`: a sweep of as many epochs, not steps, whose
+    decoders are scored instead."""
     table = table or sweep
     rows, preview = completed(table.rows, table.config), ""
     grids = sorted({row[GRID] for row in rows})
@@ -183,8 +156,7 @@ def conditions(sweep, scheme: str, readings: list[Reading], table=None):
 
 
 def exponent(name, rows, reading: Reading, curve: Curve, count: Count, preview: str):
-    """The condition on one, how many thresholds have each status, and the share of seen cells with
-    the score at the N where it is lowest."""
+    """The condition on one, and the share of seen cells at the N where it is lowest."""
     statuses = scaling.exponent(curve)
     number = {key: statuses.pop(key) for key in ("value", "ci95")}
     of_grids = [
@@ -210,12 +182,9 @@ def exponent(name, rows, reading: Reading, curve: Curve, count: Count, preview: 
     number |= {"undecided_because": why} if why else {}
     yield Condition(name, number, count.above, count.below)
     yield note(f"{name}: share of seen cells, at the thresholds, at worst", seen)
-    for status, title in STATUS_TITLES.items():  # counts over all seeds have no interval
-        yield note(f"{name}: {title}", {"value": statuses[status], "ci95": [np.nan, np.nan]})
 
 
 def searched(sweep) -> list[Reading]:
-    """By the share rendered, at every place and the target that a sweep searched."""
     config = sweep.config
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
     return [
