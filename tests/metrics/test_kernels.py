@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import kernels
-from compgen_jax.tasks.baselines import kernel_ridge
 
 N, LOW, HIGH = 16, 5, 10
 CELLS = np.array([(x, y) for y in range(N) for x in range(N)])
@@ -56,21 +55,3 @@ def test_correlations_against_numpy_and_the_closed_form():
     constant = np.full(28, 0.1)
     assert np.isnan(kernels.correlation(a, constant))
     assert np.isnan(kernels.partial_correlation(2 * c + 1, b, c))
-
-
-@pytest.mark.parametrize("centred", [False, True])
-def test_errors_of_kernel_ridges_on_points_left_out_against_refits(centred):
-    rng = np.random.default_rng(0)
-    factors, outputs = rng.uniform(0, 5, (12, 2)), rng.normal(size=(12, 3))
-    outputs -= outputs.mean(axis=0) * centred
-    apart = (factors[:, None] - factors[None]) / 1.5
-    kernel = np.exp(-np.sum(apart**2, axis=-1) / 2)
-    error, _, weights = kernel_ridge(kernel, outputs, ridge=0.1, centred=centred)
-    np.testing.assert_allclose((kernel + 0.1 * np.eye(12)) @ weights, outputs, atol=1e-12)
-    errors = []
-    for i in range(12):
-        kept = np.arange(12) != i
-        mean = outputs[kept].mean(axis=0) * centred
-        refit = np.linalg.solve(kernel[kept][:, kept] + 0.1 * np.eye(11), outputs[kept] - mean)
-        errors.append(np.mean((mean + kernel[i, kept] @ refit - outputs[i]) ** 2))
-    assert error == pytest.approx(np.mean(errors))
