@@ -80,10 +80,6 @@ class Layer:
         return self.costly("tensors")
 
     @cached_property
-    def code_parts(self):
-        return self.costly("code_parts")
-
-    @cached_property
     def gram(self):
         """(B, B) Gram matrix; None for constant features."""
         varies = np.ptp(self.features, axis=0).max() > 0
@@ -266,7 +262,7 @@ def superpositions(layer: Layer) -> dict:
     sums = None
     if all(np.isin(of_ood, of_id).all() for of_ood, of_id in columns):
         sums = superposition.matching_sums(layer.features[~layer.held_out], id_cells, ood_cells)
-    return {"mean_code": layer.code_parts, "sums": sums}
+    return {"mean_code": layer.costly("code_parts"), "sums": sums}
 
 
 @layer_metric(

@@ -9,6 +9,7 @@ measured at one of two places: `grid`, every cell of the factors' grid or of a s
 `points`, the task's own points, which may form no grid.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -47,6 +48,8 @@ def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> 
         if not function.__module__.startswith("compgen_jax."):
             from compgen_jax.metrics import layers  # which registers metrics itself
 
+            if "_Bx" in str(inspect.signature(function)):  # as before metrics took a Layer
+                raise TypeError(f"{function.__name__} must take one Layer, as in layer.features")
             numbers([metric], layers.example(domain))
         METRICS[:] = [other for other in METRICS if not {*other.names} & {*names}]
         METRICS.append(metric)
