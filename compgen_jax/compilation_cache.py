@@ -27,11 +27,9 @@ for _ in range(2):
 
 
 def enable() -> Path | None:
-    """Makes jax keep what it compiles from now on; the directory, None where it does not.
-
-    To be called before anything is compiled; starts no device. Never fails and says nothing: a
-    directory that cannot be written, or is full, costs the gain and no more.
-    """
+    """Makes jax keep what it compiles from now on; the directory, None where it does not. To be
+    called before anything is compiled. Never fails and says nothing: a directory that cannot be
+    written costs the gain and no more."""
     import jax
 
     root = folder("compilation")
@@ -94,12 +92,9 @@ def folder(name: str) -> Path | None:
 
 
 def _accepts(directory: Path) -> bool:
-    """Whether jaxlib loads here what it stored here: found out once, in a process of its own.
-
-    On some Intel CPUs it takes hints for its own code generator for features that the CPU lacks,
-    refuses all its entries and says so, in many lines, on stderr:
-    https://github.com/jax-ml/jax/issues/38445.
-    """
+    """Whether jaxlib loads here what it stored here, found out once, in a process of its own: on
+    some Intel CPUs it refuses all its entries and says so, in many lines, on stderr
+    (https://github.com/jax-ml/jax/issues/38445)."""
     verdict = directory / "accepted"
     if not verdict.exists():
         command = [sys.executable, "-W", "ignore", "-c", PROBE, str(directory)]

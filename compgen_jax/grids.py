@@ -146,10 +146,10 @@ def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
 def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
-    Whole values of the factors are left out: the rest is a grid again, and a held-out box remains
-    one. The factor with the most values loses one until the limit is kept, but keeps at least 2.
-    For a factor that keeps k of V values, one is drawn from each of k runs of equal length. Where
-    none of the cells `held_out` would be left, the values of the middle one of these are kept.
+    Whole values are left out, so that the rest is a grid again: the factor with the most values
+    loses one until the limit is kept, but keeps at least 2. For a factor that keeps k of V values,
+    one is drawn from each of k runs of equal length. Where none of the cells `held_out` would be
+    left, the values of the middle one of these are kept.
 
     Raises ValueError if the limit is below the smallest such grid.
     """

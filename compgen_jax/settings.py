@@ -1,8 +1,8 @@
 """Typed settings: frozen dataclasses that are checked before anything compiles.
 
-A *family* of tasks or of models is a dataclass of settings with a method `make`. The library's
-families have short names (`FAMILIES`); a user's family is named FILE.py:CLASS. Every error is one
-line that names the field, the value it got and what is allowed.
+A *family* of tasks or of models is a dataclass of settings with a method `make`. The library's have
+short names (`FAMILIES`); a user's is named FILE.py:CLASS. Every error is one line that names the
+field, the value it got and what is allowed.
 """
 
 import contextlib

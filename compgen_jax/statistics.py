@@ -121,9 +121,8 @@ def spread_of_median(count: int, samples: int = 100_000) -> float:
 def jackknife_interval(full_x, without_xS, most: float = np.inf):
     """(..., 2) interval of a smooth statistic of S seeds, or groups, that is no mean over them: the
     t interval of its pseudo-values S full - (S - 1) without (Tukey 1958), no end above `most`.
-
-    `full` is the statistic of all seeds, `without` that without each of them in turn. NaN where one
-    is undefined, and for a single seed.
+    `without` is the statistic without each seed in turn. NaN for a single seed, and where one is
+    undefined.
     """
     without_xS = np.asarray(without_xS)
     count = without_xS.shape[-1]

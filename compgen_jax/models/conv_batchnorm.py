@@ -37,8 +37,7 @@ class ConvBatchNormDecoder(nn.Module):
 
     A linear layer gives an N/4 x N/4 image of C channels. Two transposed convolutions (kernel 4,
     stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side. A
-    convolution (kernel 3) to one channel and a sigmoid follow. Initial weights are the authors',
-    of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer.
+    convolution (kernel 3) to one channel and a sigmoid follow.
 
     Each batch moves the running means and variances by a tenth of the way, as in PyTorch, whose
     running variance is the unbiased one: n/(n-1) times this one, n pixels being in the batch.

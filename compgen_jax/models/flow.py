@@ -1,8 +1,8 @@
 """Conditional flow matching: a decoder that draws an image by taking noise out of it, in steps.
 
-Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: at the time
-t the image is x_t = (1 - t) noise + t image, t from 0 to 1. The network says the image from x_t, t
-and the code; sampling follows dx/dt = (image said - x) / (1 - t).
+Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: x_t =
+(1 - t) noise + t image, t from 0 to 1. The network says the image from x_t, t and the code, and
+sampling follows dx/dt = (image said - x) / (1 - t).
 """
 
 from dataclasses import dataclass

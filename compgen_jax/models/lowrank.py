@@ -4,8 +4,7 @@ C, Eq 44 to 48), for any number of factors.
 Every value of a factor is a token with an embedding matrix, a sum of K rank-1 terms. The embeddings
 of the factors' tokens are the channels of an image, which a few convolutions decode.
 
-Shape letters: H and W sides of the image, N its side if it is square, F factors, V tokens of a
-factor (the paper's V is N), K terms of an embedding.
+Shape letters: H and W sides of the image, F factors, V tokens of a factor, K terms.
 """
 
 import math
@@ -225,17 +224,15 @@ def dilated(layer, x, dilation: int):
 class LowRankDecoder(nn.Module):
     """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9).
 
-    The embeddings of the factors' tokens are F channels of an H x W image. A PReLU, `depth` hidden
+    The embeddings of the factors' tokens are F channels of an H x W image. A PReLU, hidden
     transposed convolutions (kernel 3), each with a PReLU, and a last, linear one make the image.
-    Recorded are the code, the embeddings (before their PReLU) and the hidden layers (after theirs).
-    Leading axes of the code are carried through.
+    Recorded are the embeddings (before their PReLU) and the hidden layers (after theirs).
 
-    Initial values are Gaussian with variance 1/K, initial vectors uniform on the unit sphere. The
-    authors scale vectors to unit length at each use. So they are not orthogonal, and the values are
+    Vectors are scaled to unit length at each use. So they are not orthogonal, and the values are
     not singular values, as they are in the paper's text.
 
     Attributes: shape, (H, W) or (H, W, C) of the image; parts, V of each factor; dilations, of the
-    hidden layers; settings; lowering, see `models.convolution`.
+    hidden layers.
     """
 
     shape: tuple

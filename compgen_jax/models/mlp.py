@@ -30,9 +30,8 @@ class MLP(Model):
 class MLPDecoder(nn.Module):
     """Input -> output: `depth` dense layers of `width` units, then a linear layer.
 
-    Attributes:
-      shape: of the output.  width, depth: of the hidden layers.  activation: 'relu' or 'tanh'.
-      last: the linear layer's name.  bias: what its biases are at first, unless None.
+    Attributes: shape, of the output; last, the linear layer's name; bias, what its biases are at
+    first, unless None.
     """
 
     shape: tuple

@@ -61,9 +61,9 @@ class PixelwiseDecoder(nn.Module):
     """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
 
     A pixel's token is a linear map of the code, the same for all pixels if `shared`, plus the fixed
-    `position_code`. `depth` dense layers of `width` units follow, each with a PReLU, and a linear
-    layer to one number. The token image is recorded too. Where only the image is used, it is drawn
-    in parts of a few rows, with at most `at_once` units of one layer (0: all pixels).
+    `position_code`. Dense layers follow, each with a PReLU, and a linear layer to one number. Where
+    only the image is used, it is drawn in parts of a few rows, with at most `at_once` units of one
+    layer (0: all pixels).
     """
 
     grid: int

@@ -1,10 +1,6 @@
 """Students: models that are told of a task and answer its inputs, (code (E,), inputs (S, I)) ->
-answers (S, O).
-
-They follow "Scaling can lead to compositional generalization" (NeurIPS 2025). `TaskMLP` is given
-the code beside each input. `TaskTransformer` reads the code and then the inputs. `Hypernetwork`
-makes a network from the code; it has the form of the teachers, for reference. Activations have a
-leading axis over the task's inputs.
+answers (S, O), as in "Scaling can lead to compositional generalization" (NeurIPS 2025). Activations
+have a leading axis over the inputs.
 """
 
 from dataclasses import dataclass

@@ -75,13 +75,9 @@ class PixelTransformer(nn.Module):
 
 
 class Block(nn.Module):
-    """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017).
-
-    Attention, then two dense layers with a ReLU, each added to what came in. Values are dropped at
-    four places: attention's weights, its output, the ReLU's output, the dense layers' output.
-
-    Attributes: heads, H; hidden, ReLU units; rate, the probability to drop a value.
-    """
+    """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017). Values
+    are dropped at `rate` at four places: attention's weights, its output, the ReLU's output, the
+    dense layers' output."""
 
     heads: int
     hidden: int
@@ -109,11 +105,9 @@ class Block(nn.Module):
 
 
 def attention(query, key, value, dropout_key, rate: float):
-    """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`.
-
-    It takes one example of a batch at a time, and the backward pass computes its weights (H, S, S)
-    again. Those of a batch and all blocks would need most of the memory of training.
-    """
+    """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`. It
+    takes one example at a time, and the backward pass computes its weights (H, S, S) again: those
+    of a batch would need most of the memory."""
 
     @partial(jax.checkpoint, prevent_cse=False)
     def attend(query, key, value, dropout_key):

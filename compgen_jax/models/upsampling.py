@@ -1,8 +1,7 @@
 """Decoders that double a small map until it has the size of the image.
 
 Montero et al. (2021), "The role of disentanglement in generalisation", ICLR, train them on the true
-factors of 64 x 64 images; their MLP is `mlp` with activation 'tanh'. The layouts have the names
-that the authors' code gives them, after the generative models that they come from.
+factors of 64 x 64 images. Layouts have the names of the authors' code.
 """
 
 from dataclasses import dataclass
@@ -68,13 +67,11 @@ class Upsampling(Model):
 
 
 class UpsamplingDecoder(nn.Module):
-    """Code -> image: dense layers, a map, and transposed convolutions that double its side.
+    """Code -> image: dense layers, of which the last gives a map, and transposed convolutions
+    (kernel 4, stride 2) that double its side. Each layer but the last, the image, ends in the
+    activation and is recorded.
 
-    The last dense layer has as many units as the map has entries. Kernels are 4 x 4, with stride 2.
-    Each layer but the last, which gives the image, ends in the activation and is recorded.
-
-    Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`; settings,
-    of which `activation` counts.
+    Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`.
     """
 
     shape: tuple
