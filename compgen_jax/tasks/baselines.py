@@ -1,10 +1,8 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps a `Query` to predictions (B, ...). `BASELINES` are those of any task, whose errors stand
-in a run's summary. `FROM_CODES` are kernel regressions on what one seed was shown.
-`GRID_PREDICTORS` know the ID cells of a grid alone. The last two kinds are NumPy. Their squared
-error over the hole, over a blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1:
-constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
+Each maps a `Query` to predictions (B, ...). `BASELINES` are those of any task. `FROM_CODES` are
+kernel regressions on what one seed was shown. `GRID_PREDICTORS` know the ID cells of a grid alone.
+The last two kinds are NumPy.
 """
 
 import math
@@ -265,9 +263,8 @@ def rank_one(query: Query):
     """Each entry's values over the grid completed as a product a(x) b(y) ... of one function for
     each factor.
 
-    Alternating least squares on the ID cells, from the lines of cells through one with signal.
-    `NOISE`, as a share of the largest ID signal, counts as none, which decides the outcome: true
-    bumps have rank one (Eq 13 to 16), and tails that no decoder could learn would complete them.
+    Alternating least squares on the ID cells. `NOISE`, as a share of the largest ID signal, counts
+    as none: true bumps have rank one (Eq 13 to 16), and their tails would complete them.
     """
     flat_BxP = query.truths.reshape(len(query.truths), -1)
     lit = lit_pixels(flat_BxP[~query.held_out], NOISE)

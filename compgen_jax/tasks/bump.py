@@ -1,8 +1,7 @@
 """Bumps: images of a bump at (x, y), perhaps with a size (paper section 3.1 and Figure 4a).
 
 This module alone decides the axis order (`image[y, x]`, pixel centres at the integers 0..N-1) and
-the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peaks. An *image* is
-what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
+the polarity: a *signal* is 0 on a blank image, an *image* is the signal or one minus it.
 """
 
 import functools
@@ -168,11 +167,9 @@ def flip(image, settings: ImageConfig):
 
 
 def example(point, settings: Bump) -> Example:
-    """The code and the image of a point (x, y), or (x, y, size); a stripe where x or y is NaN.
-
-    With two bumps, (x, y, x2, y2) has both positions, and (x, y) that of the first. With shuffled
-    codes the code of (x, y, x2, y2) is that of (x2, y2).
-    """
+    """The code and the image of a point (x, y), or (x, y, size); a stripe where x or y is NaN. A
+    second pair (x2, y2) is that of the second bump; with shuffled codes the code is that of (x2,
+    y2)."""
     if settings.stripes.shuffled_codes and len(point) > 2:
         (code, _), (_, signal) = _object(point[2:], settings), _object(point[:2], settings)
     elif settings.bumps == 1:
@@ -292,8 +289,8 @@ def _bumps_of_all_sizes(x, y, settings: Bump):
 
 
 def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
-    """Those of `images.scores`, and `images.rendered`. With a third factor the size is right if, of
-    the true bumps of all sizes, that of the requested size is nearest to the prediction."""
+    """With a third factor the size is right if, of the true bumps of all sizes, that of the
+    requested size is nearest to the prediction."""
     image = settings.image
     tolerances = image.position_tolerance, image.image_tolerance
     scores = images.scores(signal, truth, point[:2], *tolerances)
@@ -317,12 +314,8 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
 
 
 def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
-    """The scores of the first bump, on the prediction less the true second one; and
-    `rendered_second`.
-
-    The second is rendered if the prediction is right within 3 sigma of it, with the true first bump
-    taken off or not: a first bump that is missing does not count against the second.
-    """
+    """The first bump's, on the prediction less the true second one; the second is rendered if the
+    prediction is right within 3 sigma of it, with the true first bump taken off or not."""
     first = bump(*point, settings.grid, settings.image)
     second = truth - first
     scores = _scores(signal - second, first, point, nearest, settings=settings)

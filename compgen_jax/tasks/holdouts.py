@@ -2,33 +2,12 @@
 
     shape == 'square' and posX > .5       labels in quotes, numbers as the stored values
     .25 < posX < .75 or index(posY) in (0, 31)     index: the place of a value, from 0
-    abs(x1 - x2) > .2 and not angle < 2 * pi / 3
     random(.3, seed=0)                    a named function, alone or within a condition
     montero dsprites shape2tx             a published name; in quotes within a condition
 
-A factor called 'object hue' is written object_hue. Points are float32, so numbers are the same if
-they differ by less than 1e-6 of the larger.
-
-Named functions take factors by name. `share` is the share of all combinations that is HELD OUT, as
-nearly as whole values allow; a condition in its place means as many as it holds out. Only the order
-of a factor's values counts. Without names all factors are meant, in the first six all real ones.
-
-    composition(..., share=.7)      every factor has one of its highest values (Schott 2022)
-    corner(..., share=.25)          the same, with another share (Montero 2022)
-    extrapolation(..., share=.7)    a factor has one of its highest values (Schott 2022)
-    interpolation(..., share=.7)    a factor has a value that is not kept; kept values are evenly
-                                    spaced from the first to the last (Schott 2022)
-    block(..., share=.25)           every factor is in the middle of its values (Liang 2025)
-    cross(..., share=.25)           a factor is in the middle of its values (Liang 2024)
-    random(share=.7, seed=0)        the first of numpy.random.default_rng(seed).permutation, over
-                                    the points as given (Schott 2022)
-    slices(..., posX=.5)            two factors or more differ from a reference, by default their
-                                    middle values; factors in parentheses, (x1, y1), count as one
-                                    (Wiedemer 2023)
-    recombination_to_element(..., shape='heart')    every factor has the given value, or its first
-                                    (Montero 2021)
-    recombination_to_range(a, b)    the same, but the last factor named is in the upper half of its
-                                    values (Montero 2021)
+docs/how_to/hold_out.md has all of them. `share` is the share of all combinations that is held out,
+as nearly as whole values allow. Points are float32, so numbers are the same if they differ by less
+than 1e-6 of the larger.
 """
 
 import ast
@@ -116,10 +95,9 @@ ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.
 
 
 def held_out(text: str, factors, points_BxF) -> np.ndarray:
-    """(B,) bool: which points the text holds out; '' holds out none. See the head of this file.
+    """(B,) bool: which of all combinations that exist, points (B, F), the text holds out; '' none.
 
-    points_BxF: all combinations that exist at once, on a grid or not. Raises ConfigError for a text
-    that is no such sentence, or holds out nothing or everything.
+    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything.
     """
     mask = np.zeros(len(points_BxF), bool)
     if text.strip():

@@ -1,7 +1,6 @@
 """Scores of images that show one object at a place.
 
-An image here is a *signal*, which is 0 where nothing is drawn: a task's `prediction` undoes the
-polarity. Positions are (x, y) in pixels; x is the column.
+An image here is a *signal*, which is 0 where nothing is drawn. Positions are (x, y) in pixels.
 """
 
 import jax.numpy as jnp
@@ -26,7 +25,6 @@ def brightest_pixel(signal_HxW):
 def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tolerance: float):
     """The scores of one image, whose object should be at `position`, by name.
 
-    mse: the mean squared error.  blank_mse: that of a blank image.
     exact_accuracy: whether the brightest pixel is the requested one.
     position_accuracy: whether it is within `position_tolerance` pixels of it on both axes.
     image_accuracy: whether the error is at most `image_tolerance` times a blank image's.

@@ -1,15 +1,10 @@
-"""Marginal images: what a factor's value shows by itself, for any picture of any factors.
+"""Marginal images: what a factor's value shows by itself (the paper's section 4.2).
 
-The remedy of the paper's section 4.2 for any factors. A marginal's code has this one factor, all
-others are missing. Its image is one of three:
+A marginal's code has this one factor, all others are missing. Its image is one of three:
 
     mean   the average picture over the other factors
-    union  the largest value of each pixel over the other factors: of upright bumps, the paper's
-           stripe (Figure 4a), which `tasks.bump` draws in closed form
-    slice  the picture itself, with the others at a reference combination: a real image, and no
-           marginal (Wiedemer et al. 2023 show such slices)
-
-Averages over ID cells alone show nothing of the held-out ones; those over all cells do.
+    union  the largest value of each pixel over the other factors (for bumps, the paper's stripe)
+    slice  the picture itself, with the others at a reference combination (Wiedemer et al. 2023)
 """
 
 import itertools

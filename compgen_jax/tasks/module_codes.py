@@ -1,9 +1,5 @@
-"""Codes of a latent, the weights of a task's modules: how a student is told which task it has.
-
-After "Scaling can lead to compositional generalization" (NeurIPS 2025). All but two of that paper's
-codes are affine in the latent, or nearly so. `tasks.modules` measures how well an affine map reads
-the latent from each (`code_r2`).
-"""
+"""Codes of a latent, the weights of a task's modules: how a student is told which task it has,
+after "Scaling can lead to compositional generalization" (NeurIPS 2025)."""
 
 from dataclasses import dataclass
 

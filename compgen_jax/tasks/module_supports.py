@@ -1,10 +1,8 @@
 """Which sets of modules are seen, for tasks that combine at most K of M modules.
 
-There are T = sum_j C(M, j) non-empty sets of up to K modules. They are the rows of a table (T, M)
-in a fixed order, single modules first. A support is *compositional* if every module occurs in a
-seen set. It is *connected* if the graph on the modules is, whose edges join modules that share a
-seen set. A support belongs to the task, not to a training seed: it is computed in NumPy before
-anything compiles.
+The T = sum_j C(M, j) non-empty sets of up to K modules are the rows of a table (T, M), single
+modules first. A support is *compositional* if every module occurs in a seen set, and *connected* if
+seen sets join all modules.
 """
 
 from collections.abc import Callable

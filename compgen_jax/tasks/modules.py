@@ -5,7 +5,6 @@ latent z has at most K weights that are not 0, and
 
     y = R relu(W x + b),    W = sum_m z_m W_m / sqrt(K),    b = sum_m z_m b_m / sqrt(K).
 
-A point is a latent. Some sets of modules are held out: they are never active together in training.
 A student is given a code of the latent and inputs x, and asked for y.
 """
 

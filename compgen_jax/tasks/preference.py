@@ -1,9 +1,8 @@
 """Preference: each task values objects in a gridworld in its own way, and asks for an expert's
 actions.
 
-This is the compositional preference gridworld of "Scaling can lead to compositional generalization"
-(NeurIPS 2025). A latent z of M modules makes an object with feature f worth (basis^T z)_f; the
-agent takes those it steps on. A student is given a code of the latent and all that the expert sees.
+From "Scaling can lead to compositional generalization" (NeurIPS 2025). A latent z of M modules
+makes an object with feature f worth (basis^T z)_f.
 
 Shape letters: C free cells, N objects, L = 2^N sets of objects that may be left (as bits, the first
 object's the lowest), A actions, D steps of an episode.

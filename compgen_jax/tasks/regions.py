@@ -1,7 +1,6 @@
-"""What is held out, for any task: a mask over the cells of its factors.
+"""What is held out, for any task: a mask over the cells of its factors, in NumPy.
 
-A region is a set of cells, and a point between the cells belongs to its nearest cell. A region
-belongs to the task, not to a seed: it is computed in NumPy before anything compiles.
+A point between the cells belongs to its nearest cell.
 """
 
 import functools

@@ -1,9 +1,7 @@
 """Tasks made of pictures: codes of factors in and an image out, or an image in and factors out.
 
-A *scene* says which factors there are and draws the picture of a point, by a formula
-(`tasks.sprites`) or from a file (`tasks.table`). All else is the same for every scene and stands
-here: what is held out, codes, marginal images, scores and trivial predictors. Pictures are (H, W)
-or (H, W, C), float32 from 0 to 1.
+A *scene* says which factors there are and draws the picture of a point: (H, W) or (H, W, C),
+float32 from 0 to 1. All else is the same for every scene.
 """
 
 import functools

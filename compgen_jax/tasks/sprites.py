@@ -1,9 +1,8 @@
 """Sprites: squares, ellipses and hearts of any scale, orientation, hue and place, as in dSprites.
 
-The images of dSprites (Matthey et al. 2017) have a closed form: a pixel is white if its centre lies
-inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for at
-most 2 at the edge of an ellipse, 4 of a square and 6 of a heart. `image[y, x]` has row 0 at the
-top. A picture is a step function of all factors but hue, so that `jax.jacfwd` gives 0 for these.
+The images of dSprites (Matthey et al. 2017) have a closed form. At 64 pixels with `supersample=1`
+these have its pixels, but for at most 6 at the edge of a heart. `image[y, x]` has row 0 at the top.
+A picture is a step function of all factors but hue, so that `jax.jacfwd` gives 0 for these.
 """
 
 import math

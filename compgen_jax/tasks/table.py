@@ -1,8 +1,7 @@
 """Images from a file: a scene whose pictures are looked up. `table_files` says which files.
 
-A small table is a constant of the program; a large one is asked by a callback. There is no loader:
-the lookup of a batch takes 1% of a step of a decoder of 64 x 64 pixels, and the order of a batch is
-a pure function of the key, so that a run resumes to the bit.
+A small table is a constant of the program; a large one is asked by a callback, which takes 1% of a
+step of a decoder. The order of a batch is a pure function of the key, so that a run resumes.
 """
 
 import functools

@@ -1,12 +1,10 @@
 """What a task is: pure functions of ONE point.
 
 A *point* is a vector of factor values (F,); NaN stands for a missing factor. The *cells* are all
-combinations of the factors' `values`, the first factor varying fastest (`grids`). A task is
-measured at its cells, or at `points` of its own if some combinations cannot be.
+combinations of the factors' `values`, the first factor varying fastest (`grids`).
 
-A family of tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`;
-`tasks.bump` is one. A user's own task needs only `factors`, `held_out` and `example`: `over_cells`
-fills in the rest.
+A family of tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`. A
+user's own task needs only `factors`, `held_out` and `example`: `over_cells` fills in the rest.
 """
 
 import math
