@@ -14,7 +14,7 @@ ALLOWED = {
     "settings": set(),
     "grids": set(),
     "config": {"settings"},
-    "tasks": LOWEST | {"tasks", "compilation_cache"},
+    "tasks": LOWEST | {"tasks"},
     "models": LOWEST | {"models"},
     "training": LOWEST | TASKS | MODELS | {"models.convolution", "training"},
     "statistics": LOWEST,

@@ -5,6 +5,7 @@ float32 from 0 to 1. All else is the same for every scene.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -87,17 +88,14 @@ class SceneTask(Family):
         defaults = {name: getattr(type(self)(), name) for name in SceneTask.__dataclass_fields__}
         drawn_by = replace(self, **defaults)
         scene, code, marginal = _scene(drawn_by), self.code, self.marginals
-        factors, names = scene.factors, [factor.name for factor in scene.factors]
-        for pair in code.of:
-            if not isinstance(pair, tuple) or len(pair) != 2 or pair[1] not in CODES_OF_FACTORS:
-                hint = f"must be pairs of a factor and one of {', '.join(CODES_OF_FACTORS)}"
-            elif pair[0] not in names:
-                hint = f"must name some of {', '.join(names)}"
-            elif pair[1] == "circle" and math.isinf(factors[names.index(pair[0])].period):
-                hint = f"{pair[0]} is no angle, and has no circle"
-            else:
-                continue
-            raise ConfigError(f"config.task.code.of={code.of!r}: {hint}")
+        factors = scene.factors
+        pairs = itertools.product(factors, CODES_OF_FACTORS)
+        known = {(f.name, kind) for f, kind in pairs if kind != "circle" or f.period < math.inf}
+        refuse({
+            f"code.of={code.of!r}: must be pairs of a factor and one of "
+            f"{', '.join(CODES_OF_FACTORS)} (of an angle alone); factors are "
+            f"{', '.join(factor.name for factor in factors)}": not set(code.of) <= known,
+        })  # fmt: skip
         cells = cells_of(scene, self.held_out)
         seen, total = int((~cells.held_out).sum()), len(cells.points)
         samples = self.samples or seen

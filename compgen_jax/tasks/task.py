@@ -52,10 +52,6 @@ def unchanged(output):
     return output
 
 
-def error_alone(prediction, truth, point):
-    return {"mse": mean_squared_error(prediction, truth)}
-
-
 class Task(NamedTuple):
     """A task as pure functions; B is a batch, F the number of factors.
 
@@ -106,7 +102,9 @@ class Task(NamedTuple):
     output: Any = None
     prediction: Callable = unchanged
     truth: Callable | None = None
-    scores: Callable = error_alone
+    scores: Callable = lambda prediction, truth, point: {
+        "mse": mean_squared_error(prediction, truth)
+    }
     nearest: Callable | None = None
     error: str = "mse"
     accuracy: str = ""

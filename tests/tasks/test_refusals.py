@@ -77,7 +77,10 @@ def modules(modules=8, most=3, **support):
         (turned(objects=(4, 7)), "no digit is shown at 3 of .*the first of which is 165; "),
         (Sprites(turn="whole"), "counts.orientation=.*the square repeats within a whole turn"),
         (Sprites(shapes=("heart",), counts=CountsConfig(1, 1, 1, 1, 1)), "counts=.*no factor"),
-        (replace(SPRITES, code=CodesConfig(of=(("posX", "circle"),))), "posX is no angle"),
+        (
+            replace(SPRITES, code=CodesConfig(of=(("posX", "circle"),))),
+            "circle .of an angle alone",
+        ),
         (replace(SPRITES, code=CodesConfig(of=(("posX", "ramp"),))), "a factor and one of bump"),
         (replace(SPRITES, samples=999), "samples=999: only .* combinations are ID"),
         (
