@@ -1,10 +1,8 @@
 """What a training says while it goes on: a progress bar, DIR/train.log, curves for TensorBoard, and
 one line for memory that runs out.
 
-    2026-11-23 06:40:01 python -m launch.train --config=bump_cnn_quick --workdir=runs/one
     2026-11-23 06:40:01 config fedd401a, compgen_jax 0.3.0, python 3.11.9, jax 0.10.2, 2 cpu
     2026-11-23 06:40:09 step 100: loss 1.2e-03, exact ID 0.93 OOD 0.08
-    2026-11-23 06:41:00 ended after 59.1 s
 
 Each start appends its lines to train.log. A log that cannot be written stops no run.
 """

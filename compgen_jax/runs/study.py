@@ -56,9 +56,9 @@ class Job(NamedTuple):
 def train(config: Config, workdir, progress: bool = True) -> dict:
     """Trains all seeds of `config` in `workdir`, or what is left to train; returns the summary.
 
-    A killed run, started again, continues from its last checkpoint to the same bits. Raises
-    ConfigError or RunError, before the first step, for an impossible task, a directory of another
-    config or damaged files, and RunError if a loss stops being finite.
+    A killed run continues from its last checkpoint to the same bits. Raises ConfigError or
+    RunError, before the first step, for an impossible task, a directory of another config or
+    damaged files, and RunError if a loss stops being finite.
     """
     return train_all([(config, workdir)], progress)[0]
 
@@ -68,9 +68,8 @@ def train_all(pairs, progress: bool = True) -> list[dict]:
     summaries, in order.
 
     Each run is what `train` makes of it alone: to the bit on a CPU, elsewhere to rounding. Each
-    can be resumed alone, and runs that have not come equally far are trained apart. The execution
-    settings are those of a program's first config. Raises as `train` does, for all if one seed
-    stops being finite, and ValueError for directories named twice.
+    can be resumed alone. The execution settings are those of a program's first config. Raises as
+    `train` does, and ValueError for directories named twice.
     """
     jobs, groups = [], {}
     for config, workdir in pairs:

@@ -45,9 +45,8 @@ LOSS_STEPS = 50  # the last ones, over which a training loss is the mean
 def run(config: Config, workdir, progress: bool = True) -> dict:
     """Trains what is missing of the sweep in `workdir`; returns its summary.
 
-    Killed and started again, it goes on after the last finished batch, to the same table: bit for
-    bit on the same devices (GPUs need XLA_FLAGS=--xla_gpu_deterministic_ops=true). A trial whose
-    loss stops being finite is recorded as failed. Raises ConfigError or RunError, before any
+    Killed and started again, it goes on after the last finished batch, to the same table. A trial
+    whose loss stops being finite is recorded as failed. Raises ConfigError or RunError, before any
     compilation, for an impossible sweep, a directory of another config or a damaged table.
     """
     trials = sweep_table.first_trials(config)
@@ -307,8 +306,7 @@ class TrialGroup:
 
 @functools.lru_cache(maxsize=4096)
 def _draws(single: Config, index: int, rows: int, real_points: int):
-    """Jitted keys (1,) -> a trial (1, ...), and -> real points (R, F) of the ID region, R being 0
-    where no factor is real: two programs, as data sets of other sizes share the second."""
+    """Jitted keys (1,) -> a trial (1, ...), and -> real points (R, F) of the ID region."""
     task = single.task.make()
 
     def real_points_of(keys):

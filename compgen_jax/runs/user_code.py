@@ -33,9 +33,8 @@ def remember(workdir: Path, arrays: dict):
 def check(workdir: Path, config: Config, task: Task) -> dict:
     """Arrays that distinguish a user's own task and model from others; {} without either.
 
-    Raises RunError if the file no longer makes what the directory was trained with. For a new
-    directory, raises ConfigError for examples that are no function of their key, and for a layer
-    that no input gives finite activations.
+    Raises RunError if the file no longer makes what the directory was trained with, and ConfigError
+    for a new one whose examples are no function of their key, or of which a layer is never finite.
     """
     if not (is_own(config.task) or is_own(config.model)):
         return {}

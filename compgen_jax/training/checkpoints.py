@@ -2,10 +2,9 @@
 
     DIR/STEP/state/       the arrays, through orbax
     DIR/STEP/record.json  the rows; types and shapes of the arrays
-    DIR/STEP/files.json   the SHA-256 of every other file: none is read before they all agree
+    DIR/STEP/files.json   the SHA-256 of every other file: damage to any byte is noticed
 
-A checkpoint holds all of an unfinished run. It appears atomically: its directory has another name
-until all of it is written. Damage to any byte is noticed.
+A checkpoint appears atomically: its directory has another name until all of it is written.
 """
 
 import hashlib
@@ -34,11 +33,8 @@ class Checkpoint(NamedTuple):
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
-    """Writes the checkpoint of one step; a half-written one is never taken for finished.
-
-    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises RunError where the
-    disk has no room for the arrays. The unfinished directories of a killed process are removed.
-    """
+    """Writes the checkpoint of one step. The newest `KEPT` checkpoints stay, and those of the steps
+    `keep`. Raises RunError where the disk has no room for the arrays."""
     for leftover in directory.glob(f"{PASSING}*"):
         shutil.rmtree(leftover)
     state = jax.device_get(checkpoint.state)

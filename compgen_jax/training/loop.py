@@ -1,7 +1,6 @@
-"""A training run as pure functions of a seed's key and of traced hyper-parameters.
+"""A training run as pure functions of one trial: `make_trainer` has the step.
 
-`make_trainer` has the step. Everything is written for one trial: `trials` maps it over seeds and
-devices.
+`trials` maps them over seeds and devices.
 """
 
 from collections.abc import Callable
@@ -49,15 +48,13 @@ class TrainState(NamedTuple):
 
 
 class Trainer(NamedTuple):
-    """Pure functions for one trial; `jit`, `vmap` and `pmap` them.
+    """Pure functions of one trial.
 
     init(key, task_index) -> TrainState
-    advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
-        at most chunk_steps) steps; the losses beyond n_steps are 0.
-    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...), scores), of a single
-        task
-    score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each;
-        `nearest_BxF` is `Task.nearest` of the trial's own support, by default of the task's
+    advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced, at
+        most chunk_steps); the losses beyond are 0.
+    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...), scores)
+    score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each
     """
 
     init: Callable
@@ -92,8 +89,8 @@ def evaluation_interval(config: Config, task: Task) -> int:
 
 
 def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps of `LAST` evaluations, evenly over the last tenth of training and at its end:
-    reported numbers are medians over these. A training of very few steps has some of them twice."""
+    """The steps of `LAST` evaluations, evenly over the last tenth of training: reported numbers are
+    medians over these. A training of very few steps has some of them twice."""
     total = total_steps(config, task)
     return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
 
@@ -107,8 +104,7 @@ def evaluations(config: Config, task: Task) -> tuple[int, ...]:
 
 def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
     """The steps after which a run keeps its parameters: `training.keep` of them in equal ratios,
-    from 1/512 of training to its end. They bracket any change within a factor, whenever it
-    comes."""
+    from 1/512 of training to its end."""
     total, count = total_steps(config, task), config.training.keep
     shares = (KEPT_SPAN ** (-k / max(count - 1, 1)) for k in range(count))
     return tuple(sorted({round(total * share) for share in shares} - {0}))
@@ -220,11 +216,9 @@ class Network:
 def make_trainer(
     config: Config, lowering: str | None = None, trials: int = 0, network: Callable = Network
 ) -> Trainer:
-    """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
-
-    `lowering` overrides the choice by backend. `network`: (config, lowering) -> the functions of
-    task and model.
-    """
+    """The run of `config` for one of `trials` trials (by default, of its seeds). `lowering`
+    overrides the choice by backend. `network`: (config, lowering) -> functions of task and
+    model."""
     training = config.training
     if not lowering:
         backend, seeds = jax.default_backend(), trials or len(training.seeds)

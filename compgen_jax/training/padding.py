@@ -1,9 +1,8 @@
 """Tasks on grids of different sizes, padded to the largest, so that one program trains them all.
 
-A smaller grid lies in a corner of the largest. Inputs, targets and parameters are padded with
-zeros. A model that is told its grid masks what lies beyond it after every nonlinearity, so that its
-convolutions meet the zeros of 'SAME' padding where they would meet them alone. Padded parameters
-start at zero, get no gradient and stay there: a padded run is the unpadded one, to float rounding.
+Inputs, targets and parameters are padded with zeros. A model that is told its grid masks what lies
+beyond it after every nonlinearity: convolutions meet the zeros of 'SAME' padding. Padded parameters
+start at zero and get no gradient: a padded run is the unpadded one, to float rounding.
 """
 
 import jax

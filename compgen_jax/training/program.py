@@ -26,13 +26,9 @@ from compgen_jax.training.trials import (
 class Program:
     """The functions that train and score trials on this process's devices.
 
-    Args:
-      config: what the trials share; of padded tasks, the largest one's config.
-      members: the tasks of the trials, the largest last.
-      trials: how many train side by side at most: it decides how convolutions are computed.
-      measure: (scores by name (P,), masks) of one trial -> a pytree of what is reported of it.
-
-    Trials and states that its methods take and return are split over the devices (`trials.split`).
+    config: what the trials share.  members: their tasks, the largest last.  trials: how many train
+    side by side at most.  measure: (scores by name (P,), masks) -> what is reported of a trial.
+    Trials and states that its methods take and return are split over the devices.
     """
 
     def __init__(self, config: Config, members: tuple[Task, ...], trials: int, measure: Callable):
@@ -60,7 +56,7 @@ class Program:
         self.spread_over_devices(config.execution.trials_per_device)
 
     def spread_over_devices(self, trials_per_device: int):
-        """Decides how many trials are vmapped on each device; 0 leaves it to the backend."""
+        """How many trials are vmapped on each device; 0 leaves it to the backend."""
         self._init, self._advance, self._score = (
             MappedTrials(function, trials_per_device) for function in self.functions
         )
@@ -74,9 +70,8 @@ class Program:
         return None if None in counts else min(counts)
 
     def compile(self, trials: Trial, with_init: bool):
-        """Compiles the functions for trials (T, ...) of these shapes, and returns before it is
-        done: training begins while `score` is compiled. Raises RunError for states that cannot
-        fit."""
+        """Compiles the functions for trials (T, ...) of these shapes in other threads. Raises
+        RunError for states that cannot fit."""
         init = self.functions[0]
         state = jax.eval_shape(jax.vmap(lambda trial: init((), trial)), trials)
         check_room(state, len(trials.points))

@@ -12,12 +12,9 @@ COMPILERS = 2  # programs that are compiled at the same time
 
 
 def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
-    """fn(shared, trial) -> result, for all trials in one program: run(shared, trials).
-
-    Every leaf of `trials`, and of the results, has a leading axis T. Each device (all local ones by
-    default) runs its share of the trials, `trials_per_device` of them side by side and the rest in
-    turn (see `trials_side_by_side`).
-    """
+    """fn(shared, trial) -> result, for all trials in one program: run(shared, trials). Every leaf
+    of `trials`, and of the results, has a leading axis T. Each device runs its share of the trials,
+    `trials_per_device` of them side by side and the rest in turn."""
     program = MappedTrials(fn, trials_per_device, devices)
 
     def run(shared, trials):
@@ -53,8 +50,8 @@ def join(results, count: int, devices=None):
 
 
 class MappedTrials:
-    """The program of `over_trials` for trials and results that are `split`: the results of a call
-    stay on their devices and can be given to the next call."""
+    """The program of `over_trials` for trials and results that are `split`: results stay on their
+    devices, for the next call."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
         self.devices = list(devices or jax.local_devices())
@@ -112,8 +109,8 @@ def _shapes(tree) -> tuple:
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
-    """How many trials fit side by side into the free memory of `device`, by the compiler's estimate
-    for one; None where the device does not tell. An eighth is left free for other programs."""
+    """How many trials fit into the free memory of `device`, by the compiler's estimate for one;
+    None where it does not tell. An eighth is left free for other programs."""
     limit = (device.memory_stats() or {}).get("bytes_limit")
     if not limit:
         return None
