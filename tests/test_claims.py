@@ -160,6 +160,18 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
         assert [row["verdict"] for row in at] == verdicts
 
 
+def test_a_variant_is_the_same_function_with_more_fields_of_its_cases():
+    @claim("C0", cases=[{"case": "bump"}], runs={"net": "net"})
+    def is_high(net, least=0.5):
+        """It is high."""
+        yield above(least, net.values, "value")
+
+    higher = is_high.variant("C0.higher", "The {case} is higher.", least=0.95)
+    rows = claims.judge_all([is_high, higher], {"net": network(0.9, 0.89, 0.9)})
+    assert [row["statement"] for row in rows] == ["It is high", "The bump is higher"]
+    assert [(row["case"], row["verdict"]) for row in rows] == [("bump", R), ("bump", C)]
+
+
 def row_of(setting, verdict, bound="above 0", case="bump", reason=""):
     return {"claim": "C0", "case": case, "scale": "quick", "setting": setting, "verdict": verdict,
             "reason": reason, "conditions": {setting: {"must be": bound}}}  # fmt: skip

@@ -57,6 +57,11 @@ def test_every_room_has_its_rule():
     assert rooms == set(ALLOWED)
 
 
+def test_studies_import_public_names_alone():
+    for path in (ROOT / "compgen_jax/studies").rglob("*.py"):
+        assert not [name for name in imported(path) if "._" in name], path
+
+
 @pytest.mark.parametrize("folder", ["launch", "figures"])
 def test_commands_and_figures_import_their_own_folder_relatively(folder):
     """A wheel has them as compgen_jax.launch and compgen_jax.figures, a checkout beside it."""

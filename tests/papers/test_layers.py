@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.papers.forced_rendering import layer_claims
-from compgen_jax.runs.run import Run
-from tests.papers.decoders import blank, decoder, draw, judged, named, run
+from tests.papers.decoders import blank, decoder, judged, named, run
 
 R, C, U = "reproduced", "contradicted", "inconclusive"
 
@@ -84,24 +83,6 @@ def test_an_mlp_is_compared_with_the_cnn_of_the_nearest_depth():
         row = judged(layer_claims.mlps_are_opposite, convs=convs, **runs)
         assert row["verdict"] == verdict
         assert row["notes"]["depth of the CNN"]["value"] == nearest
-
-
-def test_of_late_checkpoints_the_median_counts():
-    """Two seeds of three checkpoints each, of which one is far off."""
-    values = np.array([[-0.5, -0.4, 9], [-0.6, -0.5, 9]])[..., None] * np.array([0, 1, 0])
-    true = decoder(draw)
-    scores = {
-        name: np.broadcast_to(each[0], (2, 3, *each.shape[1:]))
-        for name, each in true.scores.items()
-    }
-    late = true._replace(scores=scores)
-    conv, mlp = (
-        Run.known((0, 1), config=of(),
-                  late=Run.known((0, 1), late, {"volume.inner_effect": sign * values}))
-        for sign in (1, -1)
-    )  # fmt: skip
-    row = judged(layer_claims.mlps_are_opposite, mlp=mlp, conv=conv, convs=[])
-    assert values_of(row) == pytest.approx([0.45, -0.45])
 
 
 def test_units_turn_by_more_than_untrained_and_with_more_bumps():
