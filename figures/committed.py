@@ -38,12 +38,12 @@ def runs(scale: str) -> dict[str, Run]:
 
 def drawn(scale: str) -> list[str]:
     """The names of the figures in docs/results."""
-    there = (path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
-    return sorted(name for name in there if name in FIGURES)
+    paths = (RESULTS / scale / "figures").glob("*.png")
+    return sorted(path.stem for path in paths if path.stem in FIGURES)
 
 
 def ran(scale: str) -> dict:
     """The runs whose summaries are there, and the sweeps (None) of which a figure is there."""
     every = configs(scale)
-    shown = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
-    return runs(scale) | {name: None for name in shown if every[name].is_sweep}
+    names = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
+    return runs(scale) | {name: None for name in names if every[name].is_sweep}

@@ -56,17 +56,17 @@ def draw(run: Run, point):
             for axis, values in zip(axes[1, 1:], predictions - truths, strict=True):
                 axis.plot(np.ravel(values), ".-", color=plotting.GREEN, linewidth=0.8)
                 axis.axhline(0, **plotting.DOTTED)
-            given = task.example(jax.random.key(0), points[0]).input
-            if plotting.is_image(np.shape(given)):
-                axes[1, 0].imshow(given, cmap="gray_r", origin=task.origin)
+            model_input = task.example(jax.random.key(0), points[0]).input
+            if plotting.is_image(np.shape(model_input)):
+                axes[1, 0].imshow(model_input, cmap="gray_r", origin=task.origin)
                 axes[1, 0].set_title("given (the input)")
         for axis, title in zip(axes[0], ("asked", *run.seeds), strict=True):
             axis.set_title(title if title == "asked" else f"seed {title}")
         axes[0, 1].set_ylabel("drawn")
         axes[1, 1].set_ylabel("drawn $-$ asked")
         region = "held out" if task.held_out(points)[0] else "not held out"
-        place = tasks.in_words(task.factors, points[0])
-        figure.suptitle(f"What each seed draws of {place} ({region})", fontsize=8, wrap=True)
+        point_words = tasks.in_words(task.factors, points[0])
+        figure.suptitle(f"What each seed draws of {point_words} ({region})", fontsize=8, wrap=True)
         plotting.close(figure)  # a notebook then shows it once
     return figure
 

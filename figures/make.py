@@ -93,12 +93,13 @@ def main():
     for program in [*programs, {}]:  # the last for figures that need no run
         if program:
             say(train(plan.workdir, program, paths))
-        own = {name: config for name, config in program.items() if name in plan.configs}
-        runs |= verdicts.load(own, paths)
+        configs = {name: config for name, config in program.items() if name in plan.configs}
+        runs |= verdicts.load(configs, paths)
         for figure, names in list(undrawn.items()):
             if {*names} <= plan.beside.keys() | runs.keys():
-                shown = {name: (plan.beside | runs)[name] for name in undrawn.pop(figure)}
-                say(draw_figure(plan.workdir, figure, shown))
+                undrawn.pop(figure)
+                runs_of_figure = {name: (plan.beside | runs)[name] for name in names}
+                say(draw_figure(plan.workdir, figure, runs_of_figure))
     others = {name: config for name, config in plan.configs.items() if name not in runs}
     runs |= verdicts.load(others, paths)
     rows = judged(plan, runs, paths)
@@ -129,25 +130,25 @@ def make_plan() -> Plan:
     by_name = {claim.name: claim for paper in papers for claim in paper.claims}
 
     # figures: those that --only names; without it, those that are drawn by default
-    figures = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
+    figures = {name: figure for name, figure in FIGURES.items() if figure.scale in ("", scale)}
     allowed = ", ".join([*figures, *NO_FIGURES, "or a claim's name"])
     for name in only:
         known = name in figures or name in NO_FIGURES or name in by_name
         demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
-    shown = {}
+    drawn_runs = {}
     for name, figure in figures.items():
         by_default = figure.of_summaries if models else figure.by_default
         if name in only or (by_default and not only):
-            shown[figure] = figure.shows(configs, scale)
-            if name in only and not shown[figure]:
+            drawn_runs[figure] = figure.shows(configs, scale)
+            if name in only and not drawn_runs[figure]:
                 patterns = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
                 hint = f"no run at {scale} scale is named {patterns}"
                 raise ConfigError(f"--only={name}: {hint}")
     beside = {}
     if models:  # the papers' own rows of the league need not be trained
-        of_summaries = [figure for figure in shown if figure.of_summaries]
+        of_summaries = [figure for figure in drawn_runs if figure.of_summaries]
         demand(of_summaries, "--models: are rows of the league; say --only=league, or no --only")
-        names = {name for figure in of_summaries for name in shown[figure]}
+        names = {name for figure in of_summaries for name in drawn_runs[figure]}
         published = {
             name: config
             for paper in PAPERS
@@ -157,7 +158,9 @@ def make_plan() -> Plan:
         trained = verdicts.load(published, verdicts.finished([workdir]))
         beside = {n: run for n, run in (committed.runs(scale) | trained).items() if n in published}
         unknown = published.keys() - beside.keys()  # neither trained nor committed: not drawn
-        shown = {f: [name for name in names if name not in unknown] for f, names in shown.items()}
+        drawn_runs = {
+            f: [name for name in names if name not in unknown] for f, names in drawn_runs.items()
+        }
 
     # settings: those of a user's file alone, if it has any
     varied, groups = {}, []
@@ -176,7 +179,7 @@ def make_plan() -> Plan:
 
     with_page = "explorer" in only or not (only or models)
     explored = [name for name in EXPLORED if name in configs and with_page]
-    names = {name for names in shown.values() for name in names} - beside.keys()
+    names = {name for names in drawn_runs.values() for name in names} - beside.keys()
     names |= {*explored} | {base for base, _ in varied}
     for claim in (by_name[name] for name in only if name in by_name):
         for case in claim.cases:
@@ -185,7 +188,7 @@ def make_plan() -> Plan:
     to_train = {name: config for name, config in configs.items() if name in names}
     others = [config for config in varied.values() if config not in to_train.values()]
     to_train |= {config.name: config for config in others}
-    return Plan(scale, workdir, papers, configs, shown, to_train, beside, varied, explored)
+    return Plan(scale, workdir, papers, configs, drawn_runs, to_train, beside, varied, explored)
 
 
 def paper_of(module) -> Paper:

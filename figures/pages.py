@@ -280,28 +280,20 @@ def by_chance(rows: list[dict]) -> str:
         for name, number in row["conditions"].items()
         if None not in number["ci95"] and all(map(isfinite, number["ci95"]))
     }
-    line = (
+    return (
         f"This page judges {len(measured)} conditions, each by a 95% interval. If every true value "
         f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
         f"({CHANCE:.1%}) and as many fail."
     )
-    settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
-    if settings:
-        line += f" Rows have {settings} verdicts at other settings beside them."
-    replicated = claim_rows.replications(rows)
-    if replicated:
-        line += (
-            f" {replicated.count(True)} of {len(replicated)} verdicts were replicated at fresh "
-            "seeds."
-        )
-    return line
 
 
 def not_run(scale: str, papers, runs: dict) -> list[str]:
     """A table of what was not trained, with its cost: optimiser steps of all seeds, and the time of
     a preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
     differ in numbers alone."""
-    presets = {name: one for group in PRESETS_OF_PAPERS.values() for name, one in group.items()}
+    presets = {
+        name: preset for group in PRESETS_OF_PAPERS.values() for name, preset in group.items()
+    }
     costs = {}
     for paper in papers:
         configs = paper.runs(scale)

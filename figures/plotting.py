@@ -30,9 +30,8 @@ import textwrap
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import AsinhNorm, ListedColormap
+from matplotlib.colors import AsinhNorm
 from matplotlib.ticker import NullFormatter
-from PIL import Image
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import geometry
@@ -46,8 +45,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
 SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
-DOTS = 200, 150  # to an inch
-MOST_BYTES = 240_000  # of a picture; a larger one has fewer dots and then, if need be, few colours
+DOTS = 200, 150, 110  # to an inch
+MOST_BYTES = 240_000  # of a picture; a larger one has fewer dots
 STYLE = {
     "figure.dpi": 150,
     "font.size": 8,
@@ -80,22 +79,7 @@ VOLUME = {"cmap": SIGNED, "norm": AsinhNorm(0.3, -2, 2)}
 VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
 
 
-def _even_hues(lightness: float = 0.7, chroma: float = 0.125, steps: int = 256):
-    """Colours of one lightness and chroma once round the circle of hues, in OKLab: equal steps look
-    equally far apart, and the last colour is beside the first."""
-    angles = 2 * np.pi * np.arange(steps) / steps
-    a, b = chroma * np.cos(angles), chroma * np.sin(angles)
-    lms = [lightness + p * a + q * b for p, q in
-           ((0.3963377774, 0.2158037573), (-0.1055613458, -0.0638541728),
-            (-0.0894841775, -1.2914855480))]  # fmt: skip
-    to_linear = [[4.0767416621, -3.3077115913, 0.2309699292],
-                 [-1.2684380046, 2.6097574011, -0.3413193965],
-                 [-0.0041960863, -0.7034186147, 1.7076147010]]  # fmt: skip
-    linear = np.clip(np.power(lms, 3).T @ np.transpose(to_linear), 0, 1)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-
-
-ANGLES = ListedColormap(_even_hues(), "angles")  # of what goes round, such as an angle
+ANGLES = plt.get_cmap("hsv")  # of what goes round, such as an angle
 
 
 def shades(count: int):
@@ -115,8 +99,8 @@ def new_figure(width: float, height: float):
 def axis_at(figure, left: float, bottom: float, width: float, height: float):
     """An axis placed in inches, for figures made of many equal images."""
     figure.set_layout_engine("none")
-    place = np.reshape((left, bottom, width, height), (2, 2)) / figure.get_size_inches()
-    return figure.add_axes(tuple(place.ravel()))
+    box = np.reshape((left, bottom, width, height), (2, 2)) / figure.get_size_inches()
+    return figure.add_axes(tuple(box.ravel()))
 
 
 def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> list:
@@ -172,9 +156,9 @@ def change(change_T, digits: int = 2) -> str:
 
 def log_scale(axis, along: str):
     """Logarithmic x, y or both ('xy'), with plain numbers at powers of ten."""
-    for each in along:
-        axis.set(**{f"{each}scale": "log"})
-        ticks = getattr(axis, f"{each}axis")
+    for direction in along:
+        axis.set(**{f"{direction}scale": "log"})
+        ticks = getattr(axis, f"{direction}axis")
         ticks.set_major_formatter("{x:g}")
         ticks.set_minor_formatter(NullFormatter())
 
@@ -183,13 +167,6 @@ def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
     """An entry for a legend: a mark or a line, as `axis.plot` has it."""
     mark = () if "marker" in style else (mark,)
     axis.plot([], [], *mark, label=label, **{"color": color, "markersize": 4} | style)
-
-
-def marks_of_regions(held_out_B):
-    """Of ID and of held-out points: which they are, their mark and line, and their style."""
-    seen = {"color": ID_COLOR, "markerfacecolor": "white", "label": "seen (ID)"}
-    held_out = {"color": OOD_COLOR, "label": "held out (OOD)"}
-    return (~held_out_B, "s", "--", seen), (held_out_B, "o", "-", held_out)
 
 
 def label_regions(axis, held_out="0.3", seen="0.3"):
@@ -489,7 +466,7 @@ def finish_errors(axis, networks: list, predictors: list):
 
 def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: value, **kwargs):
     """Mean over seeds as a line with its interval as a band; `undo` takes a logarithm back."""
-    middle, low, high = (undo(each) for each in mean_band(values_TxK))
+    middle, low, high = (undo(curve) for curve in mean_band(values_TxK))
     axis.plot(places_K, middle, line, color=color, **kwargs)
     axis.fill_between(places_K, low, high, color=color, alpha=0.15, linewidth=0)
 
@@ -497,7 +474,7 @@ def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: v
 def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value: value):
     """One network's number by layer; the last layer, the image, at position `end`. `undo` takes a
     logarithm back."""
-    middle, low, high = (undo(each) for each in mean_band(values_TxL))
+    middle, low, high = (undo(curve) for curve in mean_band(values_TxL))
     inner = np.arange(len(middle) - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
     draw_band(axis, inner, np.asarray(values_TxL)[:, :-1], linestyle, color, undo, **style)
@@ -524,28 +501,21 @@ def name_layers(axis, count: int, every: int = 1):
 
 
 def saved(figure, about: dict | None = None) -> dict[str, bytes]:
-    """The figure, which is closed, as png and as pdf. No date is in the file: the same runs give
-    the same bytes. `about` is text that the png carries, by name."""
-    pdf = as_file(figure, "pdf", metadata={"CreationDate": None})
-    pictures = [as_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
-    small = [each for each in pictures if len(each) < MOST_BYTES]
-    return {"png": small[0] if small else _with_palette(pictures[0]), "pdf": pdf}
-
-
-def as_file(figure, suffix: str, **options) -> bytes:
-    """The figure, which is closed, in a format of `savefig`."""
+    """The figure, which is closed, as png, in the most of `DOTS` for which it is small, and as pdf.
+    No date is in the file: the same runs give the same bytes. `about` is text that the png carries,
+    by name."""
+    files = {}
+    for dots in DOTS:
+        content = io.BytesIO()
+        figure.savefig(content, format="png", dpi=dots, metadata=about)
+        figure.set_layout_engine("none")  # the layout stays, and is not computed twice
+        files["png"] = content.getvalue()
+        if len(files["png"]) < MOST_BYTES:
+            break
     content = io.BytesIO()
-    figure.savefig(content, format=suffix, **options)
-    figure.set_layout_engine("none")  # the layout stays, and is not computed twice
+    figure.savefig(content, format="pdf", metadata={"CreationDate": None})
     plt.close(figure)
-    return content.getvalue()
-
-
-def _with_palette(png: bytes) -> bytes:
-    content, colors = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
-    palette = colors.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
-    palette.save(content, "png", optimize=True, dpi=DOTS[:1] * 2)
-    return content.getvalue()
+    return files | {"pdf": content.getvalue()}
 
 
 def close(figure):

@@ -51,10 +51,11 @@ def take(workdir: Path, add: bool) -> Path:
         target / "claims.json", with_added(committed.rows(scale) if add else [], rows)
     )
     copied = {}
-    for one in committed.configs(scale).values():
-        name, path = f"runs/{one.name}.json", make.run_directory(workdir, one) / "summary.json"
-        if one.is_sweep:  # its table is small, and another machine goes on from it
-            name, path = f"sweeps/{one.name}.csv", path.with_name("trials.csv")
+    for config in committed.configs(scale).values():
+        path = make.run_directory(workdir, config) / "summary.json"
+        name = f"runs/{config.name}.json"
+        if config.is_sweep:  # its table is small, and another machine goes on from it
+            name, path = f"sweeps/{config.name}.csv", path.with_name("trials.csv")
         if path.exists():
             copied[name] = path
     for path in (workdir / "figures").iterdir():
@@ -63,28 +64,27 @@ def take(workdir: Path, add: bool) -> Path:
     for name, path in copied.items():
         if not add or _adds(target / name, path):
             directory.write_bytes(target / name, path.read_bytes())
-    there = [path for pattern in ("figures/*.*", "runs/*.json", "sweeps/*.csv")
-             for path in target.glob(pattern)]  # fmt: skip
-    for path in () if add else sorted(there):
+    patterns = () if add else ("figures/*.*", "runs/*.json", "sweeps/*.csv")
+    for path in sorted(path for pattern in patterns for path in target.glob(pattern)):
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     return target
 
 
-def _adds(there: Path, added: Path) -> bool:
+def _adds(committed_path: Path, added: Path) -> bool:
     """Whether docs/results lacks a file or, of a summary or a sweep's table, some numbers. A table
     of another config gives way, as nothing reads it."""
-    if not there.exists():
+    if not committed_path.exists():
         return True
+    before, after = committed_path.read_bytes(), added.read_bytes()
     if added.name == "trials.csv":
-        before, after = (path.read_text().splitlines() for path in (there, added))
-        config, other = (rows[-1].partition(",")[0] for rows in (before, after))
+        before, after = before.splitlines(), after.splitlines()
+        config, other = (rows[-1].partition(b",")[0] for rows in (before, after))
         return config != other or len(after) > len(before)
-    if added.name != "summary.json":
-        return False
-    before, after = (json.loads(path.read_text())["mean"].keys() for path in (there, added))
-    return after > before
+    if added.name == "summary.json":
+        return json.loads(after)["mean"].keys() > json.loads(before)["mean"].keys()
+    return False
 
 
 def main():

@@ -46,7 +46,7 @@ unit's variance, mean over units: in one factor alone, and in one product of two
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    own = {module.__name__ for module in cli.load_extensions(EXTEND)}
+    modules = {module.__name__ for module in cli.load_extensions(EXTEND)}
     measured = measure.measure(Run.load(workdir, with_networks=False), families=METRICS.value)
     known = ", ".join(measured.layers)
     for name in LAYERS.value:
@@ -54,7 +54,7 @@ def main():
     columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
     printed = dict(PRINTED)
     for metric in registry.METRICS:
-        if metric.function.__module__ in own:
+        if metric.function.__module__ in modules:
             printed |= dict(zip(metric.names, metric.names, strict=True))
     for row in judge_run.judge_directory(workdir):
         print("\n".join(judge_run.lines(row, f"{row['case']}: {row['statement']}")))

@@ -110,7 +110,7 @@ def table(compared: dict) -> list[str]:
     width = max(map(len, compared))
     lines = [f"{'':{width}}  {'A':10}{'B':10}{'B - A':32}seeds"]
     for name, row in compared.items():
-        means = "".join(f"{text.number(row[of]['value']):10}" for of in "ab")
+        means = "".join(f"{text.number(row[letter]['value']):10}" for letter in "ab")
         needed = "settled" if row["settled"] else text.number(row["seeds"], 6)
         if np.isnan(row["difference"]["ci95"]).any():
             needed = "unknown"

@@ -22,8 +22,8 @@ def main():
     for row in rows:
         first = next(iter(row["conditions"].items()))
         why = f" ({row['reason']})" if row["reason"] else ""
-        of = ", ".join(filter(None, (row["claim"], row["case"], row["scale"])))
-        print(f"{of}: {row['verdict']}{why}")
+        name = ", ".join(filter(None, (row["claim"], row["case"], row["scale"])))
+        print(f"{name}: {row['verdict']}{why}")
         print(f"  {row['statement']}")
         print(f"  {first[0]} {text.with_interval(first[1])}, must be {first[1]['must be']}")
     for (claim, case), names in lacking.items():

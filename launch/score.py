@@ -66,7 +66,7 @@ def main():
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
         "mean": mean,
         "trivial": {
-            name: {".".join(place): value for place, value in numbers.items()}
+            name: {".".join(key): value for key, value in numbers.items()}
             for name, numbers in run.trivial.items()
         },
         "verdict": [verdict],

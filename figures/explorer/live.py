@@ -119,7 +119,7 @@ def _conv(module: ConvDecoder, variables):
     render = _dense({"kernel": kernel, "bias": params["render"]["bias"]})
     hidden = (params[f"hidden_{k}"] for k in range(1, how.depth + 1))
     layers = [[render, _reshape(side, side, width), *([relu] if how.mixes else [])],
-              *([_conv_transpose(each), relu] for each in hidden)]  # fmt: skip
+              *([_conv_transpose(parameters), relu] for parameters in hidden)]  # fmt: skip
     return layers, [_conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 
 
@@ -200,8 +200,8 @@ def code_table(task: tasks.Task, values) -> dict | None:
     None for a task whose input is not a vector, is drawn at random, or has numbers that depend on
     several factors.
     """
-    given = tasks.shapes(task)[0]
-    if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 1:
+    code = tasks.shapes(task)[0]
+    if not isinstance(code, jax.ShapeDtypeStruct) or code.ndim != 1:
         return None
     code_at = jax.jit(jax.vmap(lambda key, point: task.example(key, point).input, (None, 0)))
     key, other_key = (loop.stream(jax.random.key(seed), "test") for seed in (0, 1))

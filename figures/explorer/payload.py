@@ -336,8 +336,8 @@ class Atlas:
             if task.interpolated:
                 task = task._replace(points=points[hidden])
                 name = "interpolator"
-                found = results.interpolations(self.run.config, task, self.seeds, (name,))
-                values[name] = as_pixels(found[name][0])
+                interpolated = results.interpolations(self.run.config, task, self.seeds, (name,))
+                values[name] = as_pixels(interpolated[name][0])
         return values
 
     @cached_property
@@ -383,14 +383,14 @@ class Atlas:
             if name.startswith("decode") != tasks.has_grid(task) and self.held_out.any()
         }
         layers = []
-        for place, layer in enumerate(features[0]):
+        for index, layer in enumerate(features[0]):
             units = [self.units(of_network[layer]) for of_network in features]
             least = min(map(len, units))
             value = {
                 "name": layer,
                 "units": encode_scaled(np.stack([maps[:least] for maps in units])),
-                "numbers": {LAYER_NUMBERS[name]: values[:, place].tolist()
-                            for name, values in numbers.items() if place < values.shape[1]},
+                "numbers": {LAYER_NUMBERS[name]: values[:, index].tolist()
+                            for name, values in numbers.items() if index < values.shape[1]},
             }  # fmt: skip
             if tensors[0]:
                 tensors_TxBxRxR = np.stack([t[layer] for t in tensors]).astype(np.float64)

@@ -74,7 +74,7 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     page = pages.results("quick", [paper], {}, rows, ["fig1"])
     assert "--scale=quick --workdir=DIR --only=fig1\n" in page
     assert "judges 1 conditions" in page and "would have 0.0 of them hold (2.5%)" in page
-    assert "1 verdicts at other settings" in page and page.count("a few are enough") == 2
+    assert page.count("a few are enough") == 2
     assert "Verdicts" not in pages.results("quick", [paper], {}, [], [])
     monkeypatch.setattr(pages, "PAPERS", (paper,))
     assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
