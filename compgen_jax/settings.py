@@ -55,6 +55,8 @@ FORMER = {
     "tokens": ["sum"],
     "kernel": [3],
     "channels": [[]],
+    "frequencies": [8],
+    "missing_coordinate": [-1.0],
 }
 LOADED = set()  # paths of the user's files
 

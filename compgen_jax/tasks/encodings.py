@@ -16,6 +16,7 @@ import numpy as np
 
 from compgen_jax.settings import choice, number
 
+FREQUENCIES = 8  # of the positional code
 OFF_CANVAS = 12  # labels behind those of the cells, as in the authors' earlier work: 40 of 28
 CODES_OF_FACTORS = "bump", "value", "onehot", "circle"
 
@@ -25,18 +26,16 @@ class CodeConfig:
     """How a coordinate is given to the model (paper section 3.1).
 
     `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
-    variance. `frequencies` is for the positional code. A missing factor has the zero vector as its
-    code (for the ramp this is also the code of coordinate 0), or the code of an off-grid
-    coordinate. With 'off_canvas' each factor has 12 more labels than cells, behind
-    them, with units of their own; the seventh of these labels is that of a missing factor.
+    variance. A missing factor has the zero vector as its code (for the ramp this is also the code
+    of coordinate 0), or the code of the coordinate -1 ('off_grid'). With 'off_canvas' each factor
+    has 12 more labels than cells, behind them, with units of their own; the seventh of these labels
+    is that of a missing factor.
     """
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
     sigma: float = number(1.0, above=0)
     width: float = number(1.0, above=0)
-    frequencies: int = number(8, low=2, high=64)
     missing: str = choice("zero", "zero", "off_grid", "off_canvas")
-    missing_coordinate: float = number(-1.0)
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,9 @@ def is_missing(coordinate):
 
 def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
     """The codes of factors with so many cells."""
-    codes, lengths = [], {"ramp": 1, "positional": 2 * config.frequencies}
+    codes, lengths = [], {"ramp": 1, "positional": 2 * FREQUENCIES}
     for count in counts:
-        absent = {"zero": None, "off_grid": config.missing_coordinate}.get(config.missing)
+        absent = -1.0 if config.missing == "off_grid" else None
         labels = count
         if config.missing == "off_canvas":
             labels, absent = count + OFF_CANVAS, count + OFF_CANVAS // 2
@@ -152,7 +151,7 @@ def code_of_coordinate(coordinate, count: int, config: CodeConfig):
         return coordinate[None]
     if config.name == "onehot":
         return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
-    exponent_F = jnp.arange(config.frequencies) / (config.frequencies - 1)
+    exponent_F = jnp.arange(FREQUENCIES) / (FREQUENCIES - 1)
     phase_F = coordinate * (jnp.pi / count) * (count / 2.0) ** exponent_F
     return jnp.concatenate([jnp.sin(phase_F), jnp.cos(phase_F)])
 

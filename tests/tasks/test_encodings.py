@@ -38,9 +38,8 @@ def by_hand(coordinate, config, count=N):
         return [coordinate]
     if config.name == "onehot":
         return [float(i == round(coordinate)) for i in range(count)]
-    number = config.frequencies
-    growth = (count / 2) ** (1 / (number - 1))
-    phases = [coordinate * math.pi / count * growth**k for k in range(number)]
+    growth = (count / 2) ** (1 / 7)
+    phases = [coordinate * math.pi / count * growth**k for k in range(8)]
     return [math.sin(p) for p in phases] + [math.cos(p) for p in phases]
 
 
@@ -50,18 +49,17 @@ def by_hand(coordinate, config, count=N):
         {"name": "bump", "sigma": 1.3, "width": 5.0},
         {"name": "ramp"},
         {"name": "onehot"},
-        {"name": "positional", "frequencies": 3},
+        {"name": "positional"},
     ],
 )
 def test_a_code_equals_its_definition(fields):
     """A missing factor's is zero, or that of a label off the grid."""
     config, of = CodeConfig(**fields), lambda c: by_hand(c, CodeConfig(**fields))
-    off = {"missing": "off_grid", "missing_coordinate": -2.0}
     for found, expected in (
         (encode(0, 11, **fields), of(0) + of(11)),
         (encode(7.25, 3, **fields), of(7.25) + of(3)),
         (encode(4, None, **fields), of(4) + [0] * len(of(4))),
-        (encode(np.nan, 4, **fields, **off), of(-2) + of(4)),
+        (encode(np.nan, 4, **fields, missing="off_grid"), of(-1) + of(4)),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
     if config.name != "ramp":  # 12 more cells, the seventh of them for a missing factor
