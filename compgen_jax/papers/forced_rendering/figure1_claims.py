@@ -60,8 +60,8 @@ def fails_ood(net, interpolated=False):
 
 
 def slope_on_nearness(cells: CellResults):
-    """(...) least-squares slope of the share rendered of held-out cells on their nearness (minus
-    the distance to the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
+    """(...) slope of the share rendered of held-out cells on their nearness (minus the distance to
+    the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
     nearness = -cells.distance[cells.held_out]
     centred = nearness - nearness.mean()
     hits = cells.scores["rendered"][..., cells.held_out].astype(np.float64)
@@ -94,12 +94,9 @@ def succeeds_near_the_edge(net, control=None):
 
 class AlignedPeaks(NamedTuple):
     """Per network: the share of OOD images with several peaks, and the aligned share of misplaced
-    peaks with what it would be by chance.
-
-    Peaks are relative to an image's own maximum, as the authors' images are scaled. A misplaced
-    peak is more than a pixel away. It is aligned if it is within a pixel of the right column or
-    row. Chance is the share of misplaced pixels that are so placed: of seen cells or of all, the
-    larger one.
+    peaks with what it would be by chance. A misplaced peak is more than a pixel away, and aligned
+    if it is within a pixel of the right column or row. Chance is the share of pixels, of seen cells
+    or of all, that are so placed.
     """
 
     several: np.ndarray

@@ -1,7 +1,5 @@
-"""What several claims measure of drawn images, and the conditions that they share.
-
-Functions of `CellResults` give one value per network: (S,), or (S, C) by seed and late checkpoint.
-"""
+"""What several claims measure of drawn images, (S,) or, by seed and late checkpoint, (S, C); and
+the conditions that they share."""
 
 import jax
 import numpy as np
@@ -48,7 +46,7 @@ def trained(*runs):
 
 
 def from_codes(run, share=rendered) -> dict:
-    """{predictor: (S, 1) share of held-out cells that it renders} of `baselines.FROM_CODES`."""
+    """{predictor of `baselines.FROM_CODES`: share of held-out cells that it renders}."""
     return {name.replace("_", " "): share(getattr(run.late, name)) for name in baselines.FROM_CODES}
 
 

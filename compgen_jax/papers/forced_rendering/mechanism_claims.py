@@ -1,7 +1,4 @@
-"""C4 and C5: how what is drawn at all cells is alike (Figures 1d, 1e and 8).
-
-A run's `late.outputs(metric)` is (S, C), of every seed's late checkpoints.
-"""
+"""C4 and C5: how what is drawn at all cells is alike (Figures 1d, 1e and 8)."""
 
 import numpy as np
 

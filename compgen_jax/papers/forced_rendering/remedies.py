@@ -50,8 +50,8 @@ DEPTHS = [{"case": f"bump, depth {n}", "as_shown": f"_depth{n}"} for n in (2, 3,
 
 
 class Stripes(NamedTuple):
-    """What networks trained on stripes draw for one factor, (..., 2N, N, N), and for none,
-    (..., N, N), beside the true stripes (2N, N, N). The N vertical ones come first."""
+    """What networks draw for one factor, (..., 2N, N, N), and for none, (..., N, N), and the true
+    stripes (2N, N, N). The N vertical ones come first."""
 
     drawn: np.ndarray
     null: np.ndarray
@@ -78,8 +78,8 @@ def stripe_accuracy(stripes: Stripes):
 
 
 def weights(cells: CellResults, stripes_2NxHxW) -> dict:
-    """By name, (...) each, means over OOD signals of a fit by a level, the two stripes and their
-    product: the weights, `WEIGHTS`, and `r2` over pixels (0 of a constant signal)."""
+    """Means over OOD signals, (...) by name, of a fit by a level, both stripes and their product:
+    `WEIGHTS`, and `r2` over pixels."""
     vertical, horizontal = signals.stripes_at(stripes_2NxHxW, cells.held_out)
     parts = vertical, horizontal, vertical * horizontal / cells.amplitude
     # all centred over pixels, which fits the level

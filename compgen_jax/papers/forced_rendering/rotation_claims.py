@@ -122,8 +122,8 @@ def others_seen(results: CellResults) -> dict[int, np.ndarray]:
 
 
 def learnt_images(cells: CellResults, words: str = ""):
-    """The gate of ID angles. The authors' training loss (.0096) is of their digit of MNIST, and
-    says nothing of a digit with another share of ink."""
+    # The authors' training loss (.0096) is of their digit of MNIST, and says nothing of a digit
+    # with another share of ink.
     drawn, truths = cells.predictions[..., ~cells.held_out, :, :], cells.truths[~cells.held_out]
     return learnt(_all_alike(drawn, truths).mean(axis=-1), f"share rendered ID{words}")
 
