@@ -126,8 +126,8 @@ def family(group: str, name: str) -> type:
     path, _, attribute = text.rpartition(":")
     hint = f"must be one of {', '.join(modules)}, or FILE.py:CLASS of your own"
     require(path.endswith(".py"), f"{group}.name", name, hint)
-    beside = Path(path).name  # it moved along with its run, into the current directory
-    module = load_file(beside if not Path(path).is_file() and Path(beside).is_file() else path)
+    moved = Path(path).name  # along with its run, into the current directory
+    module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
     kind = getattr(module, attribute, None)
     is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
     hint = f"{path} has no dataclass {attribute} with a method make"
