@@ -74,12 +74,9 @@ def knows_id(name: str) -> bool:
 
 
 def interpolate(codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): the interpolator, kernel ridge regression from codes to outputs, fitted to S
-    points.
-
-    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)), with the length of `LENGTHS` that has
-    the least leave-one-out error; of equal ones, the shortest. See `_regression`.
-    """
+    """(B, ...): the interpolator: Gaussian kernel ridge regression from codes to outputs, fitted to
+    S points. Its length is the one of `LENGTHS` with the least leave-one-out error. See
+    `_regression`."""
     return _regression(_gaussian, codes_SxE, truths_Sx, codes_BxE)
 
 
@@ -97,13 +94,9 @@ FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
 
 
 def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): what `fit(codes (S, E), outputs (S, P), queries (B, E))` predicts.
-
-    It acts on what is left after the mean output. Points with the same code count once, with their
-    mean output. Beyond `MOST_POINTS` each query has a fit of its own to the `NEAREST_POINTS`
-    nearest. Without a point the prediction is 0. ValueError for arrays that do not match or are not
-    finite.
-    """
+    """What `fit(codes (S, E), outputs (S, P), queries (B, E))` predicts of what is left after the
+    mean output; beyond `MOST_POINTS` codes, from the `NEAREST_POINTS` nearest to each query.
+    ValueError for arrays that do not match or are not finite."""
     codes, truths, queries = (np.asarray(a, np.float64) for a in (codes_SxE, truths_Sx, codes_BxE))
     if codes.ndim != 2 or queries.ndim != 2 or codes.shape[1] != queries.shape[1]:
         raise ValueError(f"codes must be (S, E) and (B, E), not {codes.shape} and {queries.shape}")
@@ -316,6 +309,6 @@ GRID_PREDICTORS = {
 
 def lit_pixels(targets_seen_Bx, threshold: float = 0.01):
     """Bool, of the shape of one target: pixels whose signal exceeds `threshold` of the largest in
-    some seen image. The others a decoder whose pixels share no weights cannot learn."""
+    some seen image."""
     size = np.abs(np.asarray(targets_seen_Bx)).max(axis=0)
     return size > threshold * size.max()

@@ -26,11 +26,7 @@ NAMES = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")
 @functools.lru_cache(maxsize=256)
 def drawn(digit: int, side: int):
     """The digit as (side, side) float32 in [0, 1], read-only NumPy: the share of each pixel that
-    its outline covers.
-
-    Row 0 is y = 0, the bottom of the digit. The inscribed circle holds it with a margin, so that it
-    is whole at any angle.
-    """
+    its outline covers. Row 0 is the bottom; it is whole at any angle."""
     # slow to import, and other tasks need none of it
     import matplotlib
     from matplotlib.font_manager import FontProperties

@@ -128,8 +128,8 @@ def factor_scores(prediction, truth, point, factors) -> dict:
     """The scores of one answer.
 
     NAME_accuracy: whether the value nearest to the answered one is the requested one.
-    NAME_error: how far the value is off, round the circle for an angle; not of labels.
-    NAME_mse: its square over the variance of the factor's values; not of labels and angles.
+    NAME_error, NAME_mse: how far the value is off, and its square over the variance of the factor's
+        values; the first not of labels, the second of neither labels nor angles.
     exact_accuracy: whether all are right. An answer that is not finite is wrong.
     """
     ends, values = np.cumsum(encodings.lengths(answer_codes(factors)))[:-1].tolist(), []

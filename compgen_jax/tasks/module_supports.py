@@ -204,11 +204,7 @@ def _equal(rng, sets_TxM, most: int, n: int):
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
     """As many seen sets of the same sizes, whose modules occur equally often, to 1, if fixed sets
-    allow.
-
-    The least used module replaces the most used one in sets whose counterpart is unseen. If none is
-    fixed, there are at least as many of these as the usages differ by.
-    """
+    allow: the least used module replaces the most used one where the new set is unseen."""
     seen_T, use_M = seen_T.copy(), sets_TxM[seen_T].sum(0)
     while True:
         most_used, least_used = use_M.argmax(), use_M.argmin()

@@ -145,11 +145,8 @@ class Rotation(Family):
 
 
 def turned(image_HxW, degrees):
-    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels.
-
-    It equals scipy.ndimage.rotate(reshape=False, order=1, mode='grid-constant') by minus the angle,
-    since SciPy's row 0 is at the top.
-    """
+    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels, as
+    scipy.ndimage.rotate(order=1, mode='grid-constant') by minus the angle."""
     positions = _positions(len(image_HxW), degrees, jnp)
     return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
 

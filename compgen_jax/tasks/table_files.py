@@ -1,16 +1,13 @@
-"""Files of images with factor values: opened, checked, and laid out as combinations of factors.
-
-A file is npz or HDF5. Its keys tell its layout:
+"""Files of images with factor values, npz or HDF5. The keys tell the layout:
 
     imgs, latents_values            dSprites; `metadata`, which is pickled, is never read
     images, labels                  3D Shapes
     images, factors, factor_names   your own: numbers (n, F), and the names of the F factors
     images, and arrays (n,)         your own: each array is a factor, of numbers or of text
 
-Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
-your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
-after how much an angle repeats. A factor of text has its words, sorted, as labels. Images are read
-into memory.
+Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. An
+array NAME_labels names a factor's values, ascending; a number NAME_period says after how much an
+angle repeats. A factor of text has its words, sorted, as labels.
 """
 
 import contextlib
@@ -76,12 +73,12 @@ class TableFile(NamedTuple):
 
 
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
-    """The table in a file; see the head of this module.
+    """The table in a file, read into memory.
 
-    subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0,
-        ascending), or text START:STOP:STEP such as '::4', as Python slices a list.
-    side: pixels along each axis; larger square images are averaged over areas, and kept as float16
-        in memory. 0: as stored.
+    subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0), or
+    text
+        such as '::4', as Python slices a list.
+    side: larger square images are averaged over areas, and kept as float16. 0: as stored.
 
     A factor of one value is left out, and so is the last value of an angle that repeats the first.
     Raises ConfigError, one line, for a file that is missing, damaged or contradicts itself.

@@ -387,7 +387,7 @@ def _mask(held_out, points):
 
 def real_points(task: Task, key, count: int):
     """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
-    factor takes any of its values. (0, F) if no factor is real, or nothing is between its cells."""
+    factor takes any of its values. (0, F) if there are none."""
     factors, firsts, extents = task.factors, [], []
     if not (task.between and has_grid(on_grid(task)) and any(factor.real for factor in factors)):
         return jnp.zeros((0, len(factors)))
