@@ -125,7 +125,7 @@ export function drawPython() {
       const { values } = network.axes[axis], name = JSON.stringify(network.factors[axis]);
       return `cells[${name}].between(${values[state.box[2 * k]]}, ${values[state.box[2 * k + 1]]})`;
     });
-    lines.push("cells = run.cells", `region = cells[${limits.join(" & ")}]`, `region.groupby("seed")[${JSON.stringify(state.score)}].mean()`);
+    lines.push("cells = run.cell_table()", `region = cells[${limits.join(" & ")}]`, `region.groupby("seed")[${JSON.stringify(state.score)}].mean()`);
   }
   const [, beside] = views();
   if (beside) {
