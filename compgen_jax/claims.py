@@ -230,8 +230,9 @@ def judge(
             number.pop("per_seed", None)
             notes[part.name] = number
             if part.gate is not None and not (untrained or number["value"] >= part.gate):
-                reached = f"{part.name} {text.number(number['value'])}, {part.gate:g} needed"
-                untrained = number.get("undecided_because", f"{NOT_TRAINED}: {reached}")
+                value = text.number(number["value"])
+                reason = f"{NOT_TRAINED}: {part.name} {value}, {part.gate:g} needed"
+                untrained = number.get("undecided_because", reason)
     if not conditions:
         return None
     order = [CONTRADICTED, INCONCLUSIVE, REPRODUCED]

@@ -12,7 +12,10 @@ def key_of(row: dict) -> tuple:
 def merged(before: Iterable[dict], rows: list[dict]) -> list[dict]:
     """The rows, and those of other settings from before whose base is among them with the same
     bounds."""
-    bounds = lambda row: [condition["must be"] for condition in row["conditions"].values()]
+
+    def bounds(row):
+        return [condition["must be"] for condition in row["conditions"].values()]
+
     base = {key_of(row)[:3]: bounds(row) for row in rows if row["setting"] == BASE}
     keys = {key_of(row) for row in rows}
     return rows + [

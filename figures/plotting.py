@@ -170,8 +170,7 @@ def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
 
 
 def label_regions(axis, held_out="0.3", seen="0.3"):
-    """Entries for a legend: the marks of held-out and of ID points, in these colours, and of one
-    seed."""
+    """Entries for a legend: held-out and ID points, and one seed."""
     label_mark(axis, "held out (OOD)", color=held_out)
     label_mark(axis, "seen (ID)", "s", seen, markerfacecolor="white")
     label_seeds(axis)
@@ -197,8 +196,7 @@ def legend_in_row(axis, **kwargs):
 
 
 def legend_below(figure, *axes, ncols: int = 4, **kwargs):
-    """One legend for all entries of these axes (by default of all), each once, under a figure or
-    subfigure, where no line can meet it."""
+    """One legend for all entries of these axes (by default of all), under a (sub)figure."""
     entries = {}
     for axis in axes or figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -250,8 +248,8 @@ def volume_bar(figure, image, **place):
 
 
 def show_volumes(axes, run):
-    """log₁₀ of every layer's volume element, mean over seeds, less its mean over ID cells. Axes
-    without a layer are hidden. Returns an image, for the scale (`volume_bar`)."""
+    """log₁₀ of every layer's volume element, mean over seeds, less its mean over ID cells. Returns
+    an image, for the scale (`volume_bar`)."""
     held_out, volumes = run.maps["held_out"], run.maps["volume"]
     volumes = geometry.log_volume(volumes, axis=(2, 3)).mean(axis=0)
     for axis, volume, name in zip(axes, volumes, layer_names(len(volumes)), strict=False):
@@ -317,8 +315,8 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
 
 
 def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD_COLOR):
-    """An image on its own scale, as most held-out ones are far fainter than a bump. The factor
-    that takes its largest value to the amplitude is printed below, unless it is 1."""
+    """An image on its own scale. The factor that takes its maximum to the amplitude is printed
+    below, unless it is 1."""
     top = max(float(np.max(signal_NxN)), 1e-6)
     show_signal(axis, signal_NxN, top, factors, edge)
     factor = amplitude / top
@@ -377,8 +375,7 @@ def median_seed(cells) -> int:
 
 
 def point_with_interval(axis, position, number, per_seed=(), across=False, dots="0.6", **kwargs):
-    """A mean with its 95% interval, and the seeds as small dots beside it (`across`: below it, the
-    number along x), of colour `dots`."""
+    """A mean with its 95% interval, and the seeds as dots; `across`: the number is along x."""
     value = number["value"]
     low, high = (value if end is None or np.isnan(end) else end for end in number["ci95"])
     bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
@@ -390,8 +387,7 @@ def point_with_interval(axis, position, number, per_seed=(), across=False, dots=
 
 
 def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
-    """Mean, by default the arithmetic one, interval and seeds of one number; nothing where no seed
-    has a value."""
+    """Mean, interval and seeds of one number; nothing where no seed has a value."""
     finite = np.asarray(values_T)[np.isfinite(values_T)]
     if len(finite):
         kwargs = {"markersize": 4, **kwargs}
@@ -418,8 +414,7 @@ def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_inter
 
 
 def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
-    """A number of held-out points (filled), and beside it that of ID points (open), in red and blue
-    unless `color` is given."""
+    """A number of held-out points (filled, red), and beside it that of ID points (open, blue)."""
     show_number(axis, position - apart, held_out_T, **{"color": OOD_COLOR, "fmt": "o"} | kwargs)
     show_number(axis, position + apart, seen_T, **{"color": ID_COLOR} | kwargs | SEEN)
 
@@ -429,8 +424,7 @@ FROM_CODES = {"interpolator": ("interpolation", "D"), "wide_network": ("wide net
 
 
 def ood_shares(cells, score: str = "rendered"):
-    """(S,) the share of held-out cells at which a score is true, by seed; of late checkpoints the
-    median."""
+    """(S,) the share of held-out cells at which a score is true; of late checkpoints the median."""
     return median_over_checkpoints(mean_score(cells, score, cells.held_out))
 
 
@@ -465,7 +459,7 @@ def finish_errors(axis, networks: list, predictors: list):
 
 
 def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: value, **kwargs):
-    """Mean over seeds as a line with its interval as a band; `undo` takes a logarithm back."""
+    """Mean over seeds with its interval as a band; `undo` takes a logarithm back."""
     middle, low, high = (undo(curve) for curve in mean_band(values_TxK))
     axis.plot(places_K, middle, line, color=color, **kwargs)
     axis.fill_between(places_K, low, high, color=color, alpha=0.15, linewidth=0)

@@ -65,8 +65,10 @@ def formatted(number: dict, how: str) -> str:
     if how == "of":
         return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
     digits = how.rstrip(".±")
-    percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
-    write = percent if digits == "%" else f"{{:.{digits}f}}".format
+
+    def write(value):
+        return f"{np.clip(100 * value, 0, 100):.0f}" if digits == "%" else f"{value:.{digits}f}"
+
     low, high = number["ci95"]
     value, half = map(write, (number["value"], (high - low) / 2))
     interval = {"": f" [{write(low)}, {write(high)}]", ".": "", "±": f" ± {half}"}
