@@ -8,6 +8,7 @@ from . import (  # noqa: F401, I001
     forced_rendering,
     real_factors,
     scale,
+    why_not,
 )
 from .benchmark import benchmark_tables as league_tables
 from .figure import FIGURES

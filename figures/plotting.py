@@ -35,7 +35,7 @@ from matplotlib.ticker import NullFormatter
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import geometry
-from compgen_jax.metrics.evaluation import mean_score, relative_error
+from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
 if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
@@ -96,49 +96,32 @@ def new_figure(width: float, height: float):
     return plt.figure(figsize=(width, height), layout="constrained")
 
 
-def axis_at(figure, left: float, bottom: float, width: float, height: float):
+def axis_at(figure, x: float, y: float, width: float, height: float):
     """An axis placed in inches, for figures made of many equal images."""
     figure.set_layout_engine("none")
-    box = np.reshape((left, bottom, width, height), (2, 2)) / figure.get_size_inches()
+    box = np.reshape((x, y, width, height), (2, 2)) / figure.get_size_inches()
     return figure.add_axes(tuple(box.ravel()))
-
-
-def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> list:
-    """A row of axes placed in inches; `size`: the side of a square, or width and height."""
-    width, height = size if isinstance(size, tuple) else (size, size)
-    lefts = (left + column * (width + gap) for column in range(count))
-    return [axis_at(figure, each, bottom, width, height) for each in lefts]
 
 
 def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
     """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
     `wrap` letters or, with 0, as it is, above the axis' own title and without a place in the
     layout."""
-    place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    position = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     bold = {"fontweight": "bold", "fontsize": 10, "ha": "right"}
     title = textwrap.fill(title, wrap) if wrap else title
     first_line = up + 1.2 * STYLE["axes.titlesize"] * title.count("\n") - 1
-    axis.annotate(letter, (0, 1), xytext=(-4, first_line), **bold, **place)
+    axis.annotate(letter, (0, 1), xytext=(-4, first_line), **bold, **position)
     if wrap:
         axis.set_title(title, pad=up, **style)
     elif title:
-        axis.annotate(title, (0, 1), xytext=(0, up), **place, **style).set_in_layout(False)
+        axis.annotate(title, (0, 1), xytext=(0, up), **position, **style).set_in_layout(False)
 
 
 def panels(axes, letters: str, titles, wrap: int):
     """Letters and titles of several panels."""
     for axis, letter, title in zip(axes, letters, titles, strict=True):
         panel(axis, letter, title, wrap)
-
-
-def percent(share: float) -> str:
-    return f"{share:.0%}"
-
-
-def span(values, shown=percent) -> str:
-    """'2%', or '2% to 15%': from the smallest value to the largest."""
-    ends = dict.fromkeys(shown(end) for end in (np.nanmin(values), np.nanmax(values)))
-    return " to ".join(ends)
 
 
 def signed(value: float, digits: int = 2) -> str:
@@ -180,19 +163,7 @@ def label_seeds(axis):
     label_mark(axis, "one seed", ".", "0.6", markersize=3)
 
 
-def label_colors(axis, colors: dict[str, str]):
-    """Entries for a legend: dots of these colours, by label."""
-    for label, color in colors.items():
-        label_mark(axis, label, color=color)
-
-
 LEGEND = {"handlelength": 1.4, "handletextpad": 0.4, "columnspacing": 0.9, "labelspacing": 0.25}
-
-
-def legend_in_row(axis, **kwargs):
-    """The legend in one row above the axis, where no line can meet it."""
-    style = {"loc": "lower left", "bbox_to_anchor": (0, 0.98), "ncols": 9, "borderaxespad": 0.1}
-    axis.legend(**style | LEGEND | kwargs)
 
 
 def legend_below(figure, *axes, ncols: int = 4, **kwargs):
@@ -241,10 +212,10 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
     return image
 
 
-def volume_bar(figure, image, **place):
+def volume_bar(figure, image, **position):
     """The scale of log volume, the same in every figure."""
     style = {"label": VOLUME_LABEL, "ticks": (-2, -0.5, 0, 0.5, 2), "format": "{x:g}"}
-    figure.colorbar(image, extend="both", **style, **place).minorticks_off()
+    figure.colorbar(image, extend="both", **style, **position).minorticks_off()
 
 
 def show_volumes(axes, run):
@@ -324,16 +295,22 @@ def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD
     axis.set_xlabel(text.removesuffix("scale ×1.0"), fontsize=SMALL, labelpad=1)
 
 
-def show_held_out(axes, images_B, cells, indices):
-    """Images of held-out cells, one on each axis; `images_B` has those of all cells."""
-    for axis, index in zip(axes, indices, strict=True):
-        show_scaled(axis, images_B[index], cells.factors[index, :2], cells.amplitude)
+def show_rows(figure, rows: dict, cells, indices, show=show_scaled):
+    """{label: (B, H, W) images of all cells}: a row for each label, of the cells `indices`, in the
+    colour of their region. Returns the axes."""
+    axes = figure.subplots(len(rows), len(indices), squeeze=False)
+    for row, (label, images_B) in zip(axes, rows.items(), strict=True):
+        row[0].set_ylabel(label)
+        for axis, index in zip(row, indices, strict=True):
+            color = OOD_COLOR if cells.held_out[index] else ID_COLOR
+            show(axis, images_B[index], cells.factors[index, :2], cells.amplitude, color)
+    return axes
 
 
-def title_points(axes, cells, indices, shown: str = "({:.0f}, {:.0f})"):
+def title_points(axes, cells, indices, template: str = "({:.0f}, {:.0f})"):
     """The factors of one cell above each axis."""
     for axis, index in zip(axes, indices, strict=True):
-        axis.set_title(shown.format(*cells.factors[index]), pad=3, fontsize=SMALL)
+        axis.set_title(template.format(*cells.factors[index]), pad=3, fontsize=SMALL)
 
 
 def show_signed(axis, values, limit=None):
@@ -421,6 +398,7 @@ def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
 
 # {attribute of a run: (what pictures call it, mark)} of predictors from codes
 FROM_CODES = {"interpolator": ("interpolation", "D"), "wide_network": ("wide network", "^")}
+PREDICTED = {"color": GREY, "markersize": 3.5}
 
 
 def ood_shares(cells, score: str = "rendered"):
@@ -433,46 +411,45 @@ def ood_share(cells, score: str = "rendered") -> float:
     return ood_shares(cells, score).mean()
 
 
-def show_score(axis, position, apart: float, cells, score: str, color) -> float:
-    """A score over held-out cells (filled) and over ID cells (open); returns the first's mean."""
-    held_out = ood_shares(cells, score)
-    seen = median_over_checkpoints(mean_score(cells, score, ~cells.held_out))
-    show_regions(axis, position, apart, held_out, seen, color=color, mean=mean_share)
-    return held_out.mean()
+def show_shares(axis, runs: dict):
+    """{label: run}: the share rendered OOD (filled, with seeds) and ID (open) in a row each; below,
+    what predictors from the code render OOD."""
+    for row, run in enumerate(runs.values()):
+        cells, style = run.late.cells, {"across": True, "markersize": 4}
+        id_share = median_over_checkpoints(mean_score(cells, "rendered", ~cells.held_out))
+        show_number(axis, -row, ood_shares(cells), mean_share, **style, fmt="o", color=OOD_COLOR)
+        style |= SEEN | {"color": ID_COLOR}
+        point_with_interval(axis, 0.25 - row, mean_share(id_share), **style)
+        for name, (_, mark) in FROM_CODES.items():
+            axis.plot(ood_share(getattr(run.late, name)), -row - 0.4, mark, **PREDICTED)
+    axis.set_yticks([-row for row in range(len(runs))], list(runs))
+    axis.axvline(0.5, **DOTTED)
+    axis.set(xlim=(-0.04, 1.04), ylim=(0.4 - len(runs), 0.6), xlabel="share rendered")
+    label_regions(axis, OOD_COLOR, ID_COLOR)
+    for title, mark in FROM_CODES.values():
+        label_mark(axis, f"{title}, OOD", mark, **PREDICTED)
 
 
-def show_ood_error(axis, row: int, cells, color) -> float:
-    """The error over held-out cells, a blank image's being 1, along x; returns its mean."""
-    relative = median_over_checkpoints(relative_error(cells, cells.held_out))
-    show_number(axis, row, relative, geometric_mean, across=True, fmt="o", color=color)
-    return geometric_mean(relative)["value"]
+def _band(values_TxK, log: bool):
+    """(3, K) mean and interval over seeds; with `log`, of the logarithms."""
+    return np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
 
 
-def finish_errors(axis, networks: list, predictors: list):
-    """Names the rows of a panel of errors, networks above trivial predictors."""
-    axis.axhline(0.5 - len(networks), color="0.7", linewidth=0.8)
-    axis.axvline(1, **DOTTED)
-    names = [*networks, *predictors]
-    axis.set_yticks([-row for row in range(len(names))], names)
-    axis.set(xlabel=f"OOD {RELATIVE}")
-    log_scale(axis, "x")
+def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwargs):
+    """Mean over seeds, with `log` the geometric one, as a line with its interval as a band."""
+    middle, low, high = _band(values_TxK, log)
+    axis.plot(x_K, middle, line, color=color, **kwargs)
+    axis.fill_between(x_K, low, high, color=color, alpha=0.15, linewidth=0)
 
 
-def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: value, **kwargs):
-    """Mean over seeds with its interval as a band; `undo` takes a logarithm back."""
-    middle, low, high = (undo(curve) for curve in mean_band(values_TxK))
-    axis.plot(places_K, middle, line, color=color, **kwargs)
-    axis.fill_between(places_K, low, high, color=color, alpha=0.15, linewidth=0)
-
-
-def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value: value):
-    """One network's number by layer; the last layer, the image, at position `end`. `undo` takes a
-    logarithm back."""
-    middle, low, high = (undo(curve) for curve in mean_band(values_TxL))
-    inner = np.arange(len(middle) - 1)
+def draw_line(axis, values_TxL, end, color, linestyle, label, log: bool = False):
+    """One network's number by layer; the last layer, the image, at position `end`."""
+    values_TxL = np.asarray(values_TxL)
+    middle, low, high = _band(values_TxL[:, -2:], log)
+    inner = np.arange(values_TxL.shape[1] - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
-    draw_band(axis, inner, np.asarray(values_TxL)[:, :-1], linestyle, color, undo, **style)
-    axis.plot([inner[-1], end], middle[-2:], linestyle, color=color, linewidth=0.6, alpha=0.6)
+    draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, log, **style)
+    axis.plot([inner[-1], end], middle, linestyle, color=color, linewidth=0.6, alpha=0.6)
     axis.errorbar(
         end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
         fmt="s" if linestyle == "--" else "o", markersize=3, capsize=1.5, linewidth=0.8,
@@ -487,8 +464,8 @@ def layer_names(count: int):
 def name_layers(axis, count: int, every: int = 1):
     """Ticks at all layers; `every` second is named, say, and the image."""
     names = layer_names(count)
-    shown = [name if at % every == 0 or name == "image" else "" for at, name in enumerate(names)]
-    axis.set_xticks(range(count), shown)
+    named = [*names[::every], "image"]
+    axis.set_xticks(range(count), [name if name in named else "" for name in names])
 
 
 # --- files -------------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ from . import (  # noqa: F401, I001
     draw_layers,
     draw_lowrank,
     stripes,
-    controls,
-    three_factors,
     fig9,
     draw_scaling,
 )

@@ -5,13 +5,16 @@ the authors' images of the region, where known; `source`, on a network's first l
 numbers are from, and what exactly was measured.
 """
 
-import csv
 from pathlib import Path
+
+import pandas as pd
 
 from compgen_jax.config import Config, to_dict
 from compgen_jax.metrics import text
 from compgen_jax.papers.forced_rendering.bump_presets import runs as paper_runs
 from compgen_jax.settings import flat
+
+from .. import tables
 
 SCORES = {
     "mse": "MSE",
@@ -21,20 +24,12 @@ SCORES = {
 }
 ALIKE = "task", "model", "training"  # groups of a config that say what is learnt, and how
 UNLIKE = "training.seeds", "training.evaluate_every"
-HEAD = """
-### Beside the authors' numbers
-
-Theirs are of one network each, so that no interval is known. Where ours has other settings, as \
-named with theirs in brackets, errors are over that of a blank image.
-
-| network | score | here | authors | our settings | what theirs is |
-|---|---|---|---|---|---|"""
-
-AUTHORS = {}  # {network: {score: its line}}
-with Path(__file__).with_name("authors.csv").open(newline="", encoding="utf-8") as file:
-    for line in csv.DictReader(file):
-        numbers = {name: float(line[name]) if line[name] else None for name in ("value", "blank")}
-        AUTHORS.setdefault(line["network"], {})[line["score"]] = line | numbers
+INTRO = (
+    "Theirs are of one network each, so that no interval is known. Where ours has other settings, "
+    "as named with theirs in brackets, errors are over that of a blank image."
+)
+HEAD = "network", "score", "here", "authors", "our settings", "what theirs is"
+AUTHORS = pd.read_csv(Path(__file__).with_name("authors.csv")).groupby("network", sort=False)
 
 
 def table(runs: dict) -> list[str]:
@@ -43,30 +38,30 @@ def table(runs: dict) -> list[str]:
     theirs = paper_runs("paper")
     rows = [
         row
-        for counterpart, lines in AUTHORS.items()
+        for counterpart, numbers in AUTHORS
         for name, run in runs.items()
         if name.removesuffix("_begun") == counterpart
-        for row in _rows(run, lines, _differences(run.config, theirs[counterpart]))
+        for row in _rows(run, numbers, _differences(run.config, theirs[counterpart]))
     ]
-    return [*HEAD.split("\n"), *rows] if rows else []
+    head = ["", "### Beside the authors' numbers", "", INTRO, ""]
+    return [*head, *tables.table(HEAD, rows)] if rows else []
 
 
-def _rows(run, lines: dict, differences: str):
-    mean, source = run.summary["mean"], next(iter(lines.values()))["source"]
-    beside = run.config.name, differences or "theirs", source
-    for score, line in lines.items():
-        (region, _, name), here, value = score.rpartition("."), mean[score], line["value"]
+def _rows(run, numbers: pd.DataFrame, differences: str):
+    mean = run.summary["mean"]
+    first, last = (run.config.name,), (differences or "theirs", numbers.source.iloc[0])
+    for row in numbers.itertuples():
+        (region, _, name), here, value = row.score.rpartition("."), mean[row.score], row.value
         title = f"{SCORES[name]} {region.upper()}".strip()  # the training loss has no region
         if name == "mse" and differences:
-            if not line["blank"]:
+            if pd.isna(row.blank):
                 continue
             title, blank = f"MSE / blank {region.upper()}", mean[f"{region}.blank_mse"]["value"]
             ends = [end if end is None else end / blank for end in here["ci95"]]
             here = {"value": here["value"] / blank, "ci95": ends}
-            value /= line["blank"]
-        numbers = f"{text.with_interval(here)} | {text.number(value)}"
-        yield f"| {beside[0]} | {title} | {numbers} | {beside[1]} | {beside[2]} |"
-        beside = "", "", ""
+            value /= row.blank
+        yield *first, title, text.with_interval(here), text.number(value), *last
+        first, last = ("",), ("", "")
 
 
 def _differences(ours: Config, theirs: Config) -> str:

@@ -10,32 +10,23 @@ from compgen_jax.training import loop
 
 from .. import plotting
 
-BOTH = ("bump", "ramp")  # codes of the networks that the paper looks into
+CODES = ("bump", "ramp")  # of the networks that the paper looks into
 
 
 def by_code(runs: dict) -> dict:
     """The runs by code, that of the bump first."""
     codes = {run.config.task.code.name: run for run in runs.values()}
-    return {code: codes[code] for code in (*BOTH, *codes) if code in codes}
+    return {code: codes[code] for code in (*CODES, *codes) if code in codes}
 
 
 def by_depth(runs: dict, name: str) -> list:
     """The run of this name and those of its other depths, by rising depth."""
-    same = [run for each, run in runs.items() if each == name or each.startswith(f"{name}_depth")]
+    same = [run for key, run in runs.items() if key == name or key.startswith(f"{name}_depth")]
     return sorted(same, key=depth_of)
 
 
 def depth_of(run) -> int:
     return run.config.model.depth
-
-
-def by_bumps(runs: dict) -> list:
-    """The runs that saw stripes, by how many bumps they saw beside them."""
-    return sorted(runs.values(), key=bumps_of)
-
-
-def bumps_of(run) -> int:
-    return run.config.task.support.samples
 
 
 def first_seed_layers(run, cells) -> dict:
@@ -48,11 +39,6 @@ def first_seed_layers(run, cells) -> dict:
     return {name: activations[name] for name in sorted(activations)}
 
 
-def in_order(names: dict, runs: dict) -> dict:
-    """{name: run} of those that there are, in the order of the names."""
-    return {name: runs[name] for name in names if name in runs}
-
-
 def flat(images_BxHxW) -> np.ndarray:
     return images_BxHxW.reshape(len(images_BxHxW), -1)
 
@@ -63,13 +49,12 @@ def shares_by_distance(runs: dict) -> list[dict]:
     from its codes."""
     rows = []
     for name, run in runs.items():
-        late = run.late
-        for who in ("cells", *plotting.FROM_CODES):
-            cells = getattr(late, who)
+        for predictor in ("cells", *plotting.FROM_CODES):
+            cells = getattr(run.late, predictor)
             levels, shares = evaluation.profile_by_distance(cells.scores["rendered"], cells)
-            for column, level in enumerate(levels):
-                mean = plotting.mean_share(median_over_checkpoints(shares[..., column]))
+            for level, values in zip(levels, np.moveaxis(shares, -1, 0), strict=True):
+                mean = plotting.mean_share(median_over_checkpoints(values))
                 low, high = mean["ci95"]
-                rows.append({"run": name, "predictor": who, "distance": level,
+                rows.append({"run": name, "predictor": predictor, "distance": level,
                              "rendered": mean["value"], "low": low, "high": high})  # fmt: skip
     return rows

@@ -1,3 +1,3 @@
-"""Figures of real factors: importing this registers them."""
+"""Figures of sprites: importing this registers them."""
 
-from . import real_factors_figures  # noqa: F401, I001
+from . import real_factors_figures  # noqa: F401

@@ -3,7 +3,7 @@
 from compgen_jax.metrics import text
 from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
 
-from ..tables import errors_of_images
+from .. import tables
 
 NLL = "excess_nll"
 
@@ -16,46 +16,39 @@ def table(runs: dict) -> list[str]:
         if "id.blank_mse" in run.summary["mean"]
     }
     rows = [
-        f"| {run.config.name} | {factor} | {' | '.join(shown)} |"
+        (run.config.name, name, *_of_regions(run.summary["mean"], f"{score}_accuracy"))
         for run in runs.values()
         if run.config.name not in decoders
-        for factor, shown in accuracies(run).items()
+        for name, score in _accuracies(run)
     ]
-    head = ["", "| encoder | factor | accuracy ID | accuracy OOD |", "|---" * 4 + "|"]
-    return errors_of_images(decoders) + (head + rows if rows else []) + montero(runs)
+    head = ["encoder", "factor", "accuracy ID", "accuracy OOD"]
+    encoders = ["", *tables.table(head, rows)] if rows else []
+    return tables.errors_of_images(decoders) + encoders + montero(runs)
 
 
-def accuracies(run) -> dict[str, list[str]]:
-    """{factor, or 'all': accuracy ID and OOD in words} of an encoder."""
-    mean = run.summary["mean"]
-    names = [factor.name for factor in run.config.task.scene().factors]
-    scores = {name: f"{name}_accuracy" for name in names} | {"all": "exact_accuracy"}
-    return {
-        name: [text.with_interval(mean[f"{region}.{score}"]) for region in ("id", "ood")]
-        for name, score in scores.items()
-    }
+def _accuracies(run):
+    """Pairs of a factor's name, or 'all', and that of its score."""
+    return [(factor.name, factor.name) for factor in run.config.task.scene().factors] + [
+        ("all", "exact")
+    ]
 
 
-def of_montero(runs: dict) -> dict[str, tuple]:
-    """{split: (run, published NLL in training and test, or None)} of those that have a likelihood,
-    in the order of their paper."""
-    return {
-        split: (runs[name], published)
-        for run_name, (split, published) in MONTERO.items()
-        if (name := f"sprites_{run_name}") in runs and f"ood.{NLL}" in runs[name].summary["mean"]
-    }
+def _of_regions(mean: dict, score: str) -> list[str]:
+    return [text.with_interval(mean[f"{region}.{score}"]) for region in ("id", "ood")]
 
 
 def montero(runs: dict) -> list[str]:
     """A table of NLL per image; [] without runs that have a likelihood."""
     rows = []
-    for split, (run, published) in of_montero(runs).items():
-        ours = [text.with_interval(run.summary["mean"][f"{at}.{NLL}"]) for at in ("id", "ood")]
-        theirs = [text.number(each) for each in published] if published else [text.UNKNOWN] * 2
-        rows.append(f"| {split} | {' | '.join([*ours, *theirs])} |")
-    head = ["", "NLL in nats per image, above the target's own entropy, which is 0 for dSprites' "
-            "black and white pixels. Published: Montero et al. (2021), one run; which of their "
-            "architectures is not recorded.", "",
-            "| split | ID | OOD | published training | published test |",
-            "|---" * 5 + "|"]  # fmt: skip
-    return [*head, *rows] if rows else []
+    for name, (split, published) in MONTERO.items():
+        run = runs.get(f"sprites_{name}")
+        if run and f"ood.{NLL}" in run.summary["mean"]:
+            theirs = [text.number(nll) for nll in published] if published else [text.UNKNOWN] * 2
+            rows.append((split, *_of_regions(run.summary["mean"], NLL), *theirs))
+    intro = (
+        "NLL in nats per image, above the target's own entropy, which is 0 for dSprites' black and "
+        "white pixels. Published: Montero et al. (2021), one run; which of their architectures is "
+        "not recorded."
+    )
+    head = ["split", "ID", "OOD", "published training", "published test"]
+    return ["", intro, "", *tables.table(head, rows)] if rows else []

@@ -38,7 +38,6 @@ KNOWN = {
     "sprites_columns": lambda: stand_ins.hold_outs(FIGURES["sprites_columns"].runs),
     "sprites_remedies": stand_ins.remedies,
     "sprites_pairs": stand_ins.pairs,
-    "sprites_montero": stand_ins.montero,
 }
 
 

@@ -11,8 +11,9 @@ from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, IMAGES, REGION
 from figures import plotting, tables
 from figures.figure import FIGURES
-from figures.forced_rendering import draw_scaling, fig9, lookup, stripes, three_factors
+from figures.forced_rendering import draw_scaling, fig9, lookup, stripes
 from figures.real_factors import real_factors_tables as sprites_tables
+from figures.why_not import why_not_figures
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, lines_of, means, title_of
 from tests.papers.test_scaling import GRIDS, make_table, scored
@@ -35,14 +36,14 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     shares = "With the {} code, {:.0%} of held-out positions are rendered; by interpolation {:.0%}"
     assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
     codes = drawn(FIGURES["codes"].draw, runs)
-    np.testing.assert_allclose(marks(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
-    np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[0.3, EDGE], [1.3, 1]])
-    assert sorted(y for _, y in means(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
+    np.testing.assert_allclose(marks(axis_of(codes, "a")), [[1, -0.4], [0, -1.4]])
+    np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[EDGE, -0.4], [1, -1.4]])
+    assert [x for x, _ in means(axis_of(codes, "a"))] == pytest.approx([0, EDGE])
     by_distance = lines_of(axis_of(codes, "b"), "D")
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
     share = axis_of(drawn(FIGURES["controls"].draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
-    assert [x for x, _ in marks(share)] == pytest.approx([1, 1, *[EDGE] * (len(others) - 1)])
+    assert [x for x, _ in marks(share)] == pytest.approx([1, *[EDGE] * (len(others) - 1)])
 
 
 def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
@@ -78,22 +79,25 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
 
 
 def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
-    """Of the box, sizes are right and places are at random."""
-    runs = {name: copy.copy(stand_ins.trained(name, workdir)) for name in three_factors.RUNS}
+    runs = {name: copy.copy(stand_ins.trained(name, workdir))
+            for name in why_not_figures.THREE_FACTORS}  # fmt: skip
     box = runs["three_factors"].cells
-    places = np.random.default_rng(0).integers(0, 2, box.scores["exact_accuracy"].shape)
-    box = box._replace(predictions=np.stack([box.truths] * 2),
-                       scores=box.scores | {"exact_accuracy": places})  # fmt: skip
+    good = np.random.default_rng(0).integers(0, 2, box.scores["image_accuracy"].shape)
+    box = box._replace(scores=box.scores | {"image_accuracy": good})
     runs["three_factors"].cells = box
-    figure, colors = drawn(three_factors.draw, runs), three_factors.COLORS
-    of = lambda letter, name, mark="o": means(axis_of(figure, letter), mark, colors[name])
+    figure = drawn(FIGURES["three_factors"].draw, runs)
+    of_run = lambda letter, name: means(
+        axis_of(figure, letter), color=why_not_figures.THREE_FACTORS[name][1]
+    )
     # a box leaves all pairs of values, a square of x and y all but one
-    assert [round(x) for name in ("box", "xy") for x, _ in of("c", name)] == [3, 2]
-    hits = box.scores["image_accuracy"][:, box.held_out].mean()
-    assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
-    position, size, both = (y for _, y in of("e", "box"))
-    assert size == 1 and position == both == pytest.approx(places[:, box.held_out].mean())
-    indices = three_factors.example_cells(box)
+    pairs = [
+        round(x) for name in ("three_factors", "three_factors_xy") for x, _ in of_run("b", name)
+    ]
+    assert pairs == [3, 2]
+    hits = good[:, box.held_out].mean()
+    of_box = of_run("a", "three_factors")[0][1], of_run("b", "three_factors")[0][1]
+    assert of_box == pytest.approx((hits, hits))
+    indices = why_not_figures.example_cells(box)
     assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
 
@@ -206,7 +210,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     """And says which are of fewer seeds, or of seen cells."""
     written = lambda axis: {text.get_position(): text.get_text() for text in axis.texts
                             if text.get_transform() == axis.transData}  # fmt: skip
-    held_out, outside = drawn(draw_scaling.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
+    held_out, outside = drawn(why_not_figures.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
     np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
     assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
@@ -217,24 +221,32 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
         failed = row[stand_ins.SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12)
         return row | ({"status": "failed"} if failed else {})
 
-    held_out, outside = drawn(draw_scaling.draw_holdout_map, stand_ins.holdout_map(change)).axes[:2]
+    held_out, outside = drawn(why_not_figures.draw_holdout_map, stand_ins.holdout_map(change)).axes[
+        :2
+    ]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
-    assert title_of(outside).startswith("Outside, at unseen cells (*: seen ones), errors are 0.001")
+    assert title_of(outside) == "Unseen ID cells (*: seen ones)"
 
 
 # --- tables ------------------------------------------------------------------------------------
 
 
 def test_sprites_have_their_numbers(drawn):
-    for figure, runs, words in (
-        ("sprites", stand_ins.hold_outs(), "Of a range, 0%, 100%, 100% are close matches"),
-        ("sprites_remedies", stand_ins.remedies(), "most is added by slices (+1.00)"),
-        ("sprites_pairs", stand_ins.pairs("follows"), "1 [1, 1]"),
-        ("sprites_pairs", stand_ins.pairs("all alike"), "rendered alike"),
+    """One of three decoders of a range draws the nearest ID image, and so do all remedies but
+    slices."""
+    for figure, runs, right in (
+        ("sprites", stand_ins.hold_outs(), {"range, upsampled": 0, "range, per pixel": 1}),
+        ("sprites_remedies", stand_ins.remedies(), {"slices": 1, "low rank": 0}),
     ):
-        titles = map(title_of, drawn(FIGURES[figure].draw, runs).axes)
-        assert any(words in title for title in titles)
+        axes = drawn(FIGURES[figure].draw, runs).axes
+        (axis,) = (axis for axis in axes if axis.get_xlabel().startswith("share"))
+        labels = [label.get_text() for label in axis.get_yticklabels()]
+        shares = {labels[round(y)]: x for x, y in means(axis)}
+        assert shares | right == shares
+    for known, words in (("follows", "1 [1, 1]"), ("all alike", "rendered alike")):
+        (axis,) = drawn(FIGURES["sprites_pairs"].draw, stand_ins.pairs(known)).axes
+        assert words in title_of(axis)
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
         stand_ins.montero()
     )

@@ -1,0 +1,353 @@
+"""What helps a decoder on held-out bumps, and what does not: controls, kinds of decoders, stripes,
+ties of input weights, a second object, a third factor."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import LogFormatter
+
+from compgen_jax.claims import median_over_checkpoints
+from compgen_jax.metrics import evaluation
+from compgen_jax.metrics.coverage import pairs_seen
+from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.studies.why_not.why_not_claims import composes, ladder
+from compgen_jax.tasks import bump
+
+from .. import plotting
+from ..figure import figure
+from ..forced_rendering.lookup import shares_by_distance
+
+# {layer's metric: its label} of a network that fails beside two that render
+BESIDE = {
+    "probe.ood_r2": "R² of a linear probe\nof x and y",
+    "factorization.ratio_of_means": "factorization score\n(Eq 7)",
+    "volume.log10_ratio": "log₁₀ of volume in the\nsquare over elsewhere",
+    "anova.interaction_ood": "interaction of x and y\n(share of variance)",
+}
+DRAWN = {  # decoders whose drawings stand below one another
+    "bump_cnn": "convolutional\ndecoder",
+    "bump_cnn_stripes": "the same,\nstripes added",
+    "pixels_own_bump": "per pixel,\nown weights",
+    "pixels_shared_bump": "per pixel,\nshared weights",
+}
+# a common setting: one task, hold-out and training set
+REMEDIED = {
+    "league_bumps_block_conv": "convolutional decoder",
+    "league_bumps_block_low_rank_penalties": "low rank, both penalties",
+    "league_bumps_block_conv_stripes_shown": "single-factor images added",
+}
+POINTS = (0.2, 0.75), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
+CONTROLS = {
+    "bump_cnn": "bumps alone",
+    "wide_bumps": "wide bumps light\nevery pixel",
+    "random_cells": "cells held out\nat random",
+    "donut_stripes": "stripes and\na few bumps",
+}
+RUNGS = {
+    "conv": "convolutions",
+    "conv_coordinates": "convolutions with\npixel coordinates",
+    "pixelwise_onehot": "per-pixel network,\none-hot code",
+    "pixelwise_bump": "per-pixel network,\nbump code",
+    "transformer": "transformer\nover pixels",
+}
+READERS = {
+    "pixels_own": "per pixel,\nown weights",
+    "pixels_shared": "per pixel,\nshared weights",
+    "convolutions_own": "full-size conv.,\nown weights",
+    "convolutions_shared": "full-size conv.,\nshared weights",
+    "doubling_own": "upsampled twice,\nown weights",
+    "doubling_shared": "upsampled twice,\nshared weights",
+}
+HOLE = {
+    "bump_cnn": "No stripes",
+    "bump_cnn_stripes": "Stripes",
+    "bump_cnn_stripes_hole_corner": "Stripes, blank in a corner",
+    "bump_cnn_stripes_hole_middle": "Stripes, blank in the middle",
+    "bump_cnn_stripes_left_out_middle": "The middle left out of the loss",
+    "pixels_own_stripes_left_out_middle": "The same, per pixel, own weights",
+}
+APART = {
+    "pixels_shared_bump": "All pixels share one set of weights",
+    "pixels_apart_corner": "A corner has a set of its own",
+    "pixels_apart_middle": "The middle has a set of its own",
+    "pixels_own_bump": "Each pixel has a set of its own",
+}
+EXAMPLES, APART_BY = 5, 4  # of two objects, and the pixels between their bumps
+THREE_FACTORS = {  # the run: what is held out, its colour, and how far aside its marks stand
+    "three_factors": ("a box of x, y and size", plotting.VIOLET, -0.3),
+    "three_factors_xy": ("(x, y), at every size", plotting.GREEN, -0.1),
+    "three_factors_xs": ("(x, size), at every y", plotting.GOLD, 0.1),
+    "three_factors_random": ("combinations at random", plotting.PINK, 0.3),
+}
+SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
+SIDE, GRID = "task.support.side", "task.grid"
+PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
+
+
+@figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
+def draw_beside_composer(runs):
+    fails = runs["bump_cnn"]
+    random = runs["random_cells"].over(fails)
+    networks = {
+        "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
+        "random positions held out: renders it": (random, plotting.ID_COLOR, "--"),
+        "stripes shown too: renders it": (runs["donut_stripes"], plotting.GREEN, "-."),
+    }
+    picture = plotting.new_figure(plotting.WIDTH, 4.1)
+    axes = picture.subplots(2, 2).ravel()
+    for axis, letter, (metric, label) in zip(axes, "abcd", BESIDE.items(), strict=True):
+        for words, (run, color, line) in networks.items():
+            values = np.median(run.late.layers(metric), axis=1)
+            if metric == "probe.ood_r2":
+                values[:, -1] = np.nan
+            plotting.draw_line(axis, values, values.shape[-1] - 1, color, line, words)
+        plotting.panel(axis, letter)
+        plotting.name_layers(axis, values.shape[-1])
+        axis.set(ylabel=label, xlabel="layer")
+    axes[2].axhline(0, **plotting.DOTTED)
+    plotting.legend_below(picture, axes[0], ncols=3)
+    return picture
+
+
+@figure("drawings", runs=tuple(DRAWN), by_default=False, numbers=shares_by_distance)
+def draw_drawings(runs):
+    first = runs["bump_cnn"]
+    outputs = {"interpolation": (first.interpolator, first.late.interpolator)}
+    outputs |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
+    images = {"asked": first.cells.truths}
+    for name, (cells, _) in outputs.items():
+        images[name] = cells.predictions[plotting.median_seed(cells)]
+    indices = plotting.held_out_cells(first.cells, POINTS)
+    picture = plotting.new_figure(plotting.WIDTH, 0.96 * len(images) + 0.15)
+    axes = plotting.show_rows(picture, images, first.cells, indices)
+    for axis in axes.flat:
+        plotting.outline(axis, plotting.over_grid(first.cells.held_out, first.cells), linewidth=0.8)
+    parts = {"of the rim": first.cells.distance == 1, "inside": first.cells.distance > 1}
+    for row, (cells, late) in zip(axes[1:], outputs.values(), strict=True):
+        rendered = cells.scores["rendered"][plotting.median_seed(cells), indices]
+        for axis, right in zip(row, rendered, strict=True):
+            axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
+        shares = [
+            f"{median_over_checkpoints(mean_score(late, 'rendered', mask)).mean():.0%} {part}"
+            for part, mask in parts.items()
+        ]
+        row[-1].text(1.15, 0.5, "\n".join(shares), transform=row[-1].transAxes, va="center")
+    return picture
+
+
+@figure("strip", runs=tuple(REMEDIED), by_default=False)
+def draw_strip(runs):
+    first = runs["league_bumps_block_conv"].cells
+    (index,) = plotting.held_out_cells(first, POINTS[2:3])
+    columns = {"target": (first.truths[index], "held-out block: red")}
+    for name, title in REMEDIED.items():
+        cells = runs[name].cells
+        right = plotting.ood_share(runs[name].late.cells, "exact_accuracy")
+        image = cells.predictions[plotting.median_seed(cells), index]
+        columns[title] = image, f"{right:.0%} of the block right"
+    picture = plotting.new_figure(plotting.WIDTH, 1.9)
+    axes = picture.subplots(1, len(columns))
+    for axis, (title, (image, below)) in zip(axes, columns.items(), strict=True):
+        plotting.show_signal(axis, image, first.amplitude)
+        plotting.outline(axis, plotting.over_grid(first.held_out, first))
+        style = {"color": plotting.OOD_COLOR, "fillstyle": "none", "markersize": 16}
+        axis.plot(*first.factors[index], "o", **style)
+        axis.set_title(title, fontsize=plotting.SMALL, pad=4)
+        axis.set_xlabel(below)
+    return picture
+
+
+def draw_shares(runs, panels: dict):
+    """A panel for each {run: label}: shares rendered, and how many seeds compose."""
+    rows = max(map(len, panels.values()))
+    picture = plotting.new_figure(plotting.WIDTH, 0.9 + 0.42 * rows)
+    axes = picture.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axis, letter, (title, labels) in zip(axes, "ab", panels.items(), strict=False):
+        plotting.show_shares(axis, {label: runs[name] for name, label in labels.items()})
+        axis.text(1.08, 0.6, "compose", va="center", fontsize=plotting.SMALL)
+        for row, name in enumerate(labels):
+            seeds = median_over_checkpoints(composes(runs[name]).astype(float)) > 0.5
+            counts = f"{seeds.sum()} of {seeds.size}"
+            axis.text(1.08, -row, counts, va="center", fontsize=plotting.SMALL)
+        plotting.panel(axis, letter, title, wrap=38, up=10)
+    plotting.legend_below(picture, ncols=5)
+    return picture
+
+
+def _register_shares(name: str, panels: dict, **others):
+    runs = tuple(run for labels in panels.values() for run in labels)
+    figure(name, runs=runs, **others)(partial(draw_shares, panels=panels))
+
+
+_register_shares("controls", {"Controls of the decoder of Figure 1": CONTROLS})
+_register_shares("ladder", {
+    title: {run: RUNGS[rung] for rung, run in ladder(region).items()}
+    for title, region in (("Around a square", "donut"), ("Around a corner", "corner"))
+}, scale="quick", by_default=False)  # fmt: skip
+_register_shares("readers", {
+    f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
+    for code, words in (("bump", "bump"), ("onehot", "one-hot"))
+}, scale="quick", by_default=False)  # fmt: skip
+
+
+def draw_maps(runs, titles: dict):
+    """The share of networks that render each position, of four runs, or of six in two rows."""
+    rows, columns = (1, 4) if len(titles) == 4 else (2, 3)
+    picture = plotting.new_figure(plotting.WIDTH, 1.1 + 1.9 * rows)
+    axes = picture.subplots(rows, columns, squeeze=False)
+    for axis, letter, (name, title) in zip(axes.flat, "abcdef", titles.items(), strict=False):
+        run = runs[name]
+        image = plotting.show_share(axis, run.cells, "rendered")
+        if frame := run.config.task.stripes.hole or getattr(run.config.model, "apart", ()):
+            (low, high), (x, y) = frame, run.cells.factors.T
+            inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
+            plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
+        if run.config.task.stripes.copies:
+            _show_stripe(axis.inset_axes((1.06, 0.3, 0.38, 0.38)), run.config.task)
+        axis.label_outer()
+        plotting.panel(axis, letter, title, wrap=21)
+    style = {"location": "bottom", "shrink": 0.4, "aspect": 30}
+    picture.colorbar(image, ax=axes, label="share of networks that render it", **style)
+    return picture
+
+
+def _show_stripe(axis, task):
+    """A stripe as training shows it, hatched where it says nothing."""
+    x = sum(task.stripes.hole or (task.grid,)) // 2
+    image = bump.example(np.array([x, np.nan], np.float32), task).target
+    plotting.show_signal(axis, bump.flip(image, task.image), task.image.amplitude)
+    axis.patch.set(hatch="xxxx", edgecolor="0.6")
+    axis.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
+
+
+for _name, _titles in {"apart": APART, "hole": HOLE}.items():
+    _draw = partial(draw_maps, titles=_titles)
+    figure(_name, runs=tuple(_titles), scale="quick", by_default=False)(_draw)
+
+
+@figure("two_objects", runs=("two_objects",), by_default=False)
+def draw_two_objects(runs):
+    (run,) = runs.values()
+    cells, picture = run.cells, plotting.new_figure(plotting.WIDTH, 3.35)
+    *examples, maps = picture.subfigures(1, 2, width_ratios=[1.1, 1])
+    rows = {"asked": cells.truths, "drawn": cells.predictions[plotting.median_seed(cells)]}
+    seconds = np.array([bump.second_position(point, cells.grid) for point in cells.factors])
+    apart = np.abs(seconds - cells.factors).max(axis=1) >= APART_BY
+    top = run.config.task.image.amplitude
+    show = lambda axis, image, point, _, color: plotting.show_signal(axis, image, top, point, color)
+    for block, letter, mask, title in zip(
+        examples[0].subfigures(2, 1), "ab", (~cells.held_out, cells.held_out),
+        ("The first bump is seen (ID)", "The first bump is held out (OOD)"), strict=True,
+    ):  # fmt: skip
+        indices = plotting.spread(mask & apart, EXAMPLES)
+        axes = plotting.show_rows(block, rows, cells, indices, show)
+        plotting.panel(axes[0, 0], letter, title)
+    axes = maps.subplots(1, 2, sharey=True)
+    for axis, letter, (score, name) in zip(
+        axes, "cd", (("rendered", "first"), ("rendered_second", "second")), strict=True
+    ):
+        image, late = plotting.show_share(axis, cells, score), run.late.cells
+        id_share = median_over_checkpoints(mean_score(late, score, ~late.held_out)).mean()
+        shares = f"{id_share:.0%} ID, {plotting.ood_share(late, score):.0%} OOD"
+        plotting.panel(axis, letter, f"The {name} bump is rendered: {shares}", wrap=20)
+        axis.label_outer()
+    maps.colorbar(image, ax=axes, location="bottom", label="share of seeds that render it")
+    return picture
+
+
+@figure("three_factors", runs=tuple(THREE_FACTORS), by_default=False)
+def draw_three_factors(runs):
+    picture = plotting.new_figure(plotting.WIDTH, 5.4)
+    above, below = picture.subfigures(2, 1, height_ratios=[2.5, 2.9])
+    accuracy, pairs, distance = axes = above.subplots(1, 3)
+    for name, (words, color, offset) in THREE_FACTORS.items():
+        cells = runs[name].cells
+        good, counts = cells.scores["image_accuracy"], pairs_seen(cells.held_out, cells.sizes)
+        for column, score in enumerate(SCORES):
+            shares = plotting.ood_shares(cells, score), mean_score(cells, score, ~cells.held_out)
+            style = {"color": color, "mean": plotting.mean_share}
+            plotting.show_regions(accuracy, column + offset, 0.04, *shares, **style)
+        for count in np.unique(counts[cells.held_out]):
+            shares = good[:, cells.held_out & (counts == count)].mean(axis=1)
+            style = {"mean": plotting.mean_share, "fmt": "o", "color": color}
+            plotting.show_number(pairs, count + offset, shares, **style)
+        levels, shares = evaluation.profile_by_distance(good, cells)
+        style = {"markersize": 3, "linewidth": 1, "label": words}
+        plotting.draw_band(distance, levels, shares, "o-", color, **style)
+    accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
+    accuracy.set(ylabel="share of combinations", xlim=(-0.5, len(SCORES) - 0.5))
+    pairs.set_xticks(range(4))
+    pairs.set(xlabel="pairs of values seen\n(of three)", xlim=(-0.5, 3.5))
+    distance.set(xlabel="distance to the nearest\nID combination (cells)")
+    for axis in axes:
+        axis.set_ylim(-0.04, 1.06)
+    for axis in (pairs, distance):
+        axis.set_ylabel("good images OOD")
+    plotting.label_regions(accuracy)
+    plotting.legend_below(above, ncols=4)
+    plotting.panels(axes, "abc", ("Combinations", "By pairs seen", "By distance"), wrap=29)
+    box = runs["three_factors"].cells
+    indices = example_cells(box)
+    rows = {"asked": box.truths}
+    for name, label in zip(THREE_FACTORS, ("box", "(x, y)", "(x, size)"), strict=False):
+        rows[label] = runs[name].cells.predictions[0]
+    axes = plotting.show_rows(below, rows, box, indices)
+    plotting.title_points(axes[0], box, indices, "({:.0f}, {:.0f})\nsize {:.2g}")
+    plotting.panel(axes[0, 0], "d", "First seeds' outputs in the box", up=30)
+    return picture
+
+
+def example_cells(box) -> list[int]:
+    """Held-out cells of its smallest, middle and largest size, the nearest to each of `PLACES`."""
+    region = box.factors[box.held_out]
+    low, high, sizes = region.min(axis=0), region.max(axis=0), np.unique(region[:, 2])
+    indices = []
+    for size in sizes[[0, len(sizes) // 2, -1]]:
+        mask = box.held_out & (box.factors[:, 2] == size)
+        for shares in PLACES:
+            point = *(low + (high - low) * np.array([*shares, 0]))[:2], size
+            indices.append(plotting.nearest_cell(box, mask, point))
+    return list(dict.fromkeys(indices))
+
+
+@figure("holdout_map", runs=("holdout_map",), by_default=False)
+def draw_holdout_map(runs):
+    (sweep,) = runs.values()
+    table, support = pd.DataFrame(sweep.rows), sweep.config.task.support
+    held_out, unseen, seen = (
+        (table[f"{region}.mse"] / table[f"{region}.blank_mse"]).where(table.status == "ok")
+        for region in ("ood", "unseen", "seen")
+    )
+    on_seen = table["unseen.mse"].isna()
+    title = "Unseen ID cells (*: seen ones)" if on_seen.any() else "Unseen ID cells"
+    maps = {"Held-out cells": held_out, title: unseen.fillna(seen)}
+    picture = plotting.new_figure(plotting.WIDTH, max(0.36 * table[SIDE].nunique(), 1.0) + 1.15)
+    axes = picture.subplots(1, 2, sharey=True)
+    norm = LogNorm(min(error.min() for error in maps.values()), max(1, held_out.max()))
+    style = {"origin": "lower", "cmap": "viridis", "norm": norm, "aspect": "auto"}
+    for axis, letter, (title, error) in zip(axes, "ab", maps.items(), strict=True):
+        cells = pd.DataFrame({"error": error, "seen": on_seen}).groupby([table[SIDE], table[GRID]])
+        means = cells.error.mean().unstack()
+        image = axis.imshow(means, **style)
+        for (side, grid), trials in cells:
+            y, x = means.index.get_loc(side), means.columns.get_loc(grid)
+            count, value = trials.error.count(), trials.error.mean()
+            words = f"{value:.2g}{'*' if letter == 'b' and trials.seen.any() else ''}"
+            if count < len(trials):
+                words += f"\n{count} of {len(trials)}"
+            if count:
+                color = "black" if norm(value) > 0.6 else "white"
+                centred = {"ha": "center", "va": "center", "fontsize": plotting.SMALL}
+                axis.text(x, y, words, color=color, **centred)
+        axis.set_xticks(range(len(means.columns)), means.columns)
+        axis.set_yticks(range(len(means)), [f"{side:.2g}" for side in means.index])
+        axis.set_xlabel("N (pixels)")
+        plotting.panel(axis, letter, title, wrap=46)
+    axes[0].set_ylabel("side of the square / N")
+    bar = picture.colorbar(image, ax=axes, label=plotting.RELATIVE, pad=0.01, format="{x:g}")
+    bar.ax.yaxis.set_minor_formatter(LogFormatter())
+    share = " times the share of the area not held out" if support.in_proportion else " at every N"
+    picture.suptitle(f"A training set has {support.samples} bumps{share}", x=0.01, ha="left")
+    return picture
