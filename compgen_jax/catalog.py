@@ -1,6 +1,5 @@
 """All papers: whose claims are judged, and whose runs are known by name."""
 
-from functools import partial
 from pathlib import Path
 
 from compgen_jax.papers.forced_rendering import bump_claims as forced_rendering_claims
@@ -9,7 +8,7 @@ from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.scale import picks as scale_picks
 from compgen_jax.papers.scale import scale_claims
 from compgen_jax.papers.scale import scale_presets as scale_runs
-from compgen_jax.studies.benchmark import benchmark_presets as league_runs
+from compgen_jax.studies.benchmark import benchmark_presets
 from compgen_jax.studies.real_factors import real_factors_claims
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors_runs
 from compgen_jax.studies.why_not import why_not_claims, why_not_presets
@@ -31,11 +30,6 @@ def _paper(title: str, runs, claims, **more) -> Paper:
 FORCED_RENDERING = _paper("Forced rendering", forced_rendering_runs, forced_rendering_claims)
 WHY_NOT = _paper("Why not", why_not_presets, why_not_claims)
 SCALE = _paper("Scale", scale_runs, scale_claims, more=scale_picks.more)
-LEAGUE = Paper(
-    "League",
-    league_runs.runs,
-    claims=(),
-    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
-)
+BENCHMARK = Paper("Benchmark", benchmark_presets.runs, claims=())
 REAL_FACTORS = _paper("Real factors", real_factors_runs, real_factors_claims)
-PAPERS = FORCED_RENDERING, WHY_NOT, SCALE, LEAGUE, REAL_FACTORS
+PAPERS = FORCED_RENDERING, WHY_NOT, SCALE, BENCHMARK, REAL_FACTORS

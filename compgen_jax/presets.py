@@ -6,7 +6,7 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering
 from compgen_jax.papers.scale import scale_presets as scale
 from compgen_jax.papers.variations import SCALES, public
-from compgen_jax.studies.benchmark import benchmark_presets as league
+from compgen_jax.studies.benchmark import benchmark_presets as benchmark
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors
 from compgen_jax.studies.why_not import why_not_presets
 
@@ -20,11 +20,11 @@ PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset i
 
 
 def get_config(preset: str = "") -> Config:
-    """The preset of that name, or the run of the league. Raises ConfigError, which suggests close
+    """The preset of that name, or the benchmark's run. Raises ConfigError, which suggests close
     names."""
     known = PRESETS
     if preset.startswith("league_"):
-        known = {run.name: run for scale in SCALES for run in league.runs(scale).values()}
+        known = {run.name: run for scale in SCALES for run in benchmark.runs(scale).values()}
     if preset not in known:
         close = difflib.get_close_matches(preset, known, n=3, cutoff=0.5)
         hint = f"close are {', '.join(close)}" if close else "without --config all are listed"

@@ -21,16 +21,14 @@ FIGURES: dict[str, "Figure"] = {}  # in the order in which their modules are imp
 class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
-    whether it is drawn without being named in `--only`.  of_summaries: whether it needs no more of
-    its runs than config and summary, which are committed.  numbers: finished runs by name -> the
-    rows of the table NAME.csv that is written beside the picture, if any."""
+    whether it is drawn without being named in `--only`.  numbers: finished runs by name -> the rows
+    of the table NAME.csv that is written beside the picture, if any."""
 
     name: str
     draw: Callable
     runs: tuple[str, ...] | Callable
     scale: str = ""
     by_default: bool = True
-    of_summaries: bool = False
     numbers: Callable | None = None
 
     def shows(self, names, scale: str) -> list[str]:

@@ -6,12 +6,11 @@ Writes DIR/figures/*.png and *.pdf (the numbers of some as *.csv), DIR/claims.js
 and, of four networks together, DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps
 in DIR/sweeps/, one directory for each config; none is trained twice. `--runs=DIR,...` names
 directories whose finished runs are used as well. A figure is drawn as soon as its runs are trained.
-Figures that take long are drawn only if `--only` names them. The name of a claim trains that
-claim's runs. `--only=settings` trains what the papers leave open, setting by setting, and judges
-every claim there; `--only=confirm` does so at fresh seeds. `--only=claims` judges what is there and
+Figures that take long are drawn only if `--only` names them. It takes the name of a claim, too, and
+trains that claim's runs, and the name of a run or a pattern: `--only=league_*` trains the
+benchmark. `--only=settings` trains what the papers leave open, setting by setting, and judges every
+claim there; `--only=confirm` does so at fresh seeds. `--only=claims` judges what is there and
 trains nothing. `--only=explorer` writes the page alone.
-`--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
-that are trained in DIR or committed in docs/results.
 """
 
 import fnmatch
@@ -30,7 +29,6 @@ from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory, study, sweeps
-from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
 from compgen_jax.training import contracts
 
@@ -40,10 +38,9 @@ from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Figures and claims by name, claims, explorer, confirm.")
+ONLY = flags.DEFINE_list("only", [], "Figures, claims and runs; claims, explorer, confirm.")
 RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
 EXTEND = cli.define_extend()
-MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
@@ -68,8 +65,8 @@ class Plan(NamedTuple):
     """What is made in a directory.
 
     papers, configs: all runs by name.  figures: what is drawn, with the names of the runs that each
-    shows.  to_train: configs by name.  beside: runs of which the summary is enough, where it is
-    committed.  varied: (base, setting) -> config.  explored: the runs of the explorer's page.
+    shows.  to_train: configs by name.  varied: (base, setting) -> config.  explored: the runs of
+    the explorer's page.
     """
 
     scale: str
@@ -78,7 +75,6 @@ class Plan(NamedTuple):
     configs: dict[str, Config]
     figures: dict[Figure, list[str]]
     to_train: dict[str, Config]
-    beside: dict[str, Run]
     varied: dict[tuple[str, str], Config]
     explored: list[str]
 
@@ -96,9 +92,9 @@ def main():
         configs = {name: config for name, config in program.items() if name in plan.configs}
         runs |= verdicts.load(configs, paths)
         for figure, names in list(undrawn.items()):
-            if {*names} <= plan.beside.keys() | runs.keys():
+            if {*names} <= runs.keys():
                 undrawn.pop(figure)
-                runs_of_figure = {name: (plan.beside | runs)[name] for name in names}
+                runs_of_figure = {name: runs[name] for name in names}
                 say(draw_figure(plan.workdir, figure, runs_of_figure))
     others = {name: config for name, config in plan.configs.items() if name not in runs}
     runs |= verdicts.load(others, paths)
@@ -119,48 +115,27 @@ def main():
 
 def make_plan() -> Plan:
     """What the flags ask for. Raises ConfigError for a wrong one."""
-    scale, only, models = SCALE.value, list(dict.fromkeys(ONLY.value)), tuple(MODELS.value)
+    scale, only = SCALE.value, list(dict.fromkeys(ONLY.value))
     workdir = Path(WORKDIR.value or f"runs/{scale}")
-    papers = [
-        paper.with_models(models) if models and paper.with_models else paper for paper in PAPERS
-    ]
     extensions = [paper_of(module) for module in cli.load_extensions(EXTEND)]
-    papers += extensions
+    papers = [*PAPERS, *extensions]
     configs = {name: config for paper in papers for name, config in paper.runs(scale).items()}
     by_name = {claim.name: claim for paper in papers for claim in paper.claims}
 
     # figures: those that --only names; without it, those that are drawn by default
     figures = {name: figure for name, figure in FIGURES.items() if figure.scale in ("", scale)}
-    allowed = ", ".join([*figures, *NO_FIGURES, "or a claim's name"])
+    allowed = ", ".join([*figures, *NO_FIGURES, "or the name of a claim or a run"])
     for name in only:
-        known = name in figures or name in NO_FIGURES or name in by_name
+        known = {name} & {*figures, *NO_FIGURES, *by_name} or fnmatch.filter(configs, name)
         demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     drawn_runs = {}
     for name, figure in figures.items():
-        by_default = figure.of_summaries if models else figure.by_default
-        if name in only or (by_default and not only):
+        if name in only or (figure.by_default and not only):
             drawn_runs[figure] = figure.shows(configs, scale)
             if name in only and not drawn_runs[figure]:
                 patterns = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
                 hint = f"no run at {scale} scale is named {patterns}"
                 raise ConfigError(f"--only={name}: {hint}")
-    beside = {}
-    if models:  # the papers' own rows of the league need not be trained
-        of_summaries = [figure for figure in drawn_runs if figure.of_summaries]
-        demand(of_summaries, "--models: are rows of the league; say --only=league, or no --only")
-        names = {name for figure in of_summaries for name in drawn_runs[figure]}
-        published = {
-            name: config
-            for paper in PAPERS
-            for name, config in paper.runs(scale).items()
-            if name in names
-        }
-        trained = verdicts.load(published, verdicts.finished([workdir]))
-        beside = {n: run for n, run in (committed.runs(scale) | trained).items() if n in published}
-        unknown = published.keys() - beside.keys()  # neither trained nor committed: not drawn
-        drawn_runs = {
-            f: [name for name in names if name not in unknown] for f, names in drawn_runs.items()
-        }
 
     # settings: those of a user's file alone, if it has any
     varied, groups = {}, []
@@ -177,18 +152,19 @@ def make_plan() -> Plan:
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
         varied = variations.configs(groups, configs)
 
-    with_page = "explorer" in only or not (only or models)
+    with_page = "explorer" in only or not only
     explored = [name for name in EXPLORED if name in configs and with_page]
-    names = {name for names in drawn_runs.values() for name in names} - beside.keys()
+    names = {name for names in drawn_runs.values() for name in names}
     names |= {*explored} | {base for base, _ in varied}
+    patterns = [name for name in only if name not in FIGURES]
     for claim in (by_name[name] for name in only if name in by_name):
-        for case in claim.cases:
-            for pattern in claim.named_runs(case).values():
-                names |= {*fnmatch.filter(configs, pattern)}
+        patterns += [run for case in claim.cases for run in claim.named_runs(case).values()]
+    for pattern in patterns:
+        names |= {*fnmatch.filter(configs, pattern)}
     to_train = {name: config for name, config in configs.items() if name in names}
     others = [config for config in varied.values() if config not in to_train.values()]
     to_train |= {config.name: config for config in others}
-    return Plan(scale, workdir, papers, configs, drawn_runs, to_train, beside, varied, explored)
+    return Plan(scale, workdir, papers, configs, drawn_runs, to_train, varied, explored)
 
 
 def paper_of(module) -> Paper:

@@ -17,7 +17,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import contracts
 from figures import committed, panels, quoted
-from figures.benchmark import benchmark_page
+from figures.benchmark import benchmark_tables
 from figures.tables import table
 from tests.command import run
 
@@ -91,7 +91,7 @@ def test_the_readme_and_findings_say_what_came_out():
     rows = quoted.by_key({scale: committed.rows(scale) for scale in ("quick", "paper")})
     tables = {
         "README": panels.readme_table(rows),
-        "findings/league": benchmark_page.lines(committed.runs("quick")),
+        "findings/league": benchmark_tables.lines(committed.runs("quick")),
         "findings/recombine": shares_by_distance(),
     }
     for name in quoted.read():

@@ -18,9 +18,7 @@ class Paper(NamedTuple):
     (`config.is_sweep`), in training order.  claims: its rows, in the order of the page.  note: what
     a reader of its verdicts should know.  folder: with `claims.md`, objections and changed
     criteria.  settings: what the paper leaves open around its base networks (`papers.variations`).
-    more: finished runs by name -> further runs by name that are made of them, or written down.
-    with_models: names of a user's own models -> the paper with runs of them too; None of a paper
-    that has no use for them."""
+    more: finished runs by name -> further runs by name that are made of them, or written down."""
 
     title: str
     runs: Callable[[str], dict[str, Config]]
@@ -29,4 +27,3 @@ class Paper(NamedTuple):
     folder: Path | None = None
     settings: tuple[Group, ...] = ()
     more: Callable[[dict], dict] = lambda runs: {}
-    with_models: Callable | None = None

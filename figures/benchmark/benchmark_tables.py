@@ -1,123 +1,97 @@
-"""The league as a table: a row for each model, a column for each task and hold-out.
-
-Of a run only the config and the summary are needed.
-"""
+"""The table of the benchmark: of a run only the config and the summary are needed."""
 
 import functools
-from typing import NamedTuple
+from itertools import product
 
 import jax
 import numpy as np
 
 from compgen_jax.claims import TRAINED
 from compgen_jax.config import Config
+from compgen_jax.metrics import text
 from compgen_jax.statistics import LEAST_CELLS
-from compgen_jax.studies.benchmark.benchmark_presets import HOLDOUTS, TASKS, entry_of
+from compgen_jax.studies.benchmark.benchmark_presets import ENTRIES, HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-from ..tables import errors_of_images
+from ..tables import errors_of_images, table
 
 COMPOSES = 0.5  # of held-out combinations, on the whole interval
-UNKNOWN = {"value": np.nan, "ci95": [np.nan, np.nan]}
-
-
-class Cell(NamedTuple):
-    """One run: the share of held-out combinations that it composes (`Entry.score`) and its accuracy
-    on seen ones, {'value', 'ci95'}; the share OOD of the interpolator of its codes, of the wide
-    network, and of the best trivial predictor, those two included. Intervals lie between 0 and 1
-    and are no narrower than `LEAST_CELLS` combinations. What a summary lacks is NaN."""
-
-    ood: dict
-    seen: dict
-    interpolated: float
-    wide_network: float
-    trivial: float
-
-    @property
-    def learnt(self) -> bool:
-        return self.seen["value"] >= TRAINED
-
-    @property
-    def composes(self) -> bool:
-        return self.learnt and self.ood["ci95"][0] > max(COMPOSES, self.trivial)
-
-
-class Column(NamedTuple):
-    """What all runs of a task and a hold-out share: how many combinations are held out and how many
-    are seen, and the share OOD of every trivial predictor that does not depend on their code."""
-
-    held_out: int
-    seen: int
-    trivial: dict
-
-
-def columns(runs) -> dict:
-    """{(task, hold-out): Column} of the runs, in order."""
-    by_place = {}
-    for run in runs:
-        _, _, *place = entry_of(run.config)
-        if tuple(place) not in by_place:
-            by_place[tuple(place)] = _column(run.config)
-    order = [(task, holdout) for task in TASKS for holdout in HOLDOUTS]
-    return {place: by_place[place] for place in order if place in by_place}
+KERNELS = "interpolator", "wide_network"
+BASELINES = {
+    "trivial": "best trivial predictor",
+    "interpolator": "interpolation, best code",
+    "wide_network": "wide network, best code",
+}
 
 
 @functools.cache
-def _column(config: Config) -> Column:
+def held_out(config: Config) -> tuple[int, float]:
+    """How many combinations a task holds out, and the largest share of them that a trivial
+    predictor gets right which does not depend on the code."""
     task = config.task.make()
-    score, masks = entry_of(config).score(task.accuracy), tasks.regions(task)
-    scores = jax.jit(lambda key: tasks.trivial_scores(task, loop.stream(key, "test")))(
-        jax.random.key(0)
-    )
-    trivial = {
-        name: float(np.mean(own[score], where=masks["ood"]))
-        for name, own in jax.device_get(scores).items()
+    ood = tasks.regions(task)["ood"]
+    key = loop.stream(jax.random.key(0), "test")
+    scores = jax.device_get(jax.jit(lambda: tasks.trivial_scores(task, key))())
+    of_predictors = [np.mean(values[score_of(config)], where=ood) for values in scores.values()]
+    return int(ood.sum()), float(max(of_predictors))
+
+
+def score_of(config: Config) -> str:
+    """The score that says whether a combination is composed: of bumps and sprites whether the image
+    is rendered, of digits the task's accuracy."""
+    return "exact_accuracy" if entry_of(config).task == "rotation" else "rendered"
+
+
+def cell(run, count: int, trivial: float) -> dict:
+    """Of one run, and what `held_out` says of its column: the share of held-out combinations that
+    are right, whether it learnt and whether it composes, so that the interval lies above one half
+    and above every trivial predictor, and the shares of these. The interval is no narrower than
+    `LEAST_CELLS` combinations."""
+    mean, score = run.summary["mean"], score_of(run.config)
+    share, low = mean[f"ood.{score}"]["value"], mean[f"ood.{score}"]["ci95"][0]
+    kernels = {
+        name: mean.get(f"ood.{name}_{score}", {"value": np.nan})["value"] for name in KERNELS
     }
-    return Column(int(masks["ood"].sum()), int(masks["id"].sum()), trivial)
+    best = np.nanmax([COMPOSES, trivial, *kernels.values()])
+    low = min(share if low is None else low, share - LEAST_CELLS / count)
+    learnt = mean[f"id.{run.config.task.make().accuracy}"]["value"] >= TRAINED
+    composes = learnt and low > best
+    return {"share": share, "learnt": learnt, "composes": composes, "trivial": trivial} | kernels
 
 
-def cells(runs) -> dict:
-    """{model: {(task, hold-out): Cell}}, models in the order of their first runs."""
-    of_columns, by_model = columns(runs), {}
-    for run in runs:
-        model, _, *place = entry_of(run.config)
-        cell = _cell(run, of_columns[tuple(place)])
-        by_model.setdefault(model, {})[tuple(place)] = cell
-    return by_model
+def lines(runs: dict) -> list[str]:
+    """A row for each model, a column for each task and hold-out; [] without runs of the
+    benchmark."""
+    runs = {ENTRIES[name]: run for name, run in runs.items() if name in ENTRIES}
+    if not runs:
+        return []
+    configs = {entry[1:]: run.config for entry, run in reversed(runs.items())}
+    columns = [place for place in product(TASKS, HOLDOUTS) if place in configs]
+    of_columns = {place: held_out(configs[place]) for place in columns}
+    cells = {entry: cell(run, *of_columns[entry[1:]]) for entry, run in runs.items()}
+    rows = []
+    for model in dict.fromkeys(entry.model for entry in cells):
+        row = [model]
+        for place in columns:
+            of_model = cells.get((model, *place))
+            share = "" if of_model is None else text.number(of_model["share"], 2)
+            if of_model and of_model["composes"]:
+                share = f"**{share}**"
+            row.append(share if not of_model or of_model["learnt"] else f"{share} †")
+        rows.append(row)
+    for name, title in BASELINES.items():
+        shares = [
+            np.fmax.reduce([values[name] for entry, values in cells.items() if entry[1:] == place])
+            for place in columns
+        ]
+        if not np.isnan(shares).all():
+            rows.append([f"*{title}*", *(text.number(share, 2) for share in shares)])
+    titles = [f"{TASKS[task]}; {HOLDOUTS[holdout]}" for task, holdout in columns]
+    return table(["model", *titles], rows)
 
 
-def _cell(run, column: Column) -> Cell:
-    mean, accuracy = run.summary["mean"], run.config.task.make().accuracy
-    score = entry_of(run.config).score(accuracy)
-    ood = _share(mean.get(f"ood.{score}", UNKNOWN), column.held_out)
-    seen = _share(mean[f"id.{accuracy}"], column.seen)
-    kernels = [
-        mean.get(f"ood.{name}_{score}", UNKNOWN)["value"]
-        for name in ("interpolator", "wide_network")
-    ]
-    return Cell(ood, seen, *kernels, float(np.nanmax([*column.trivial.values(), *kernels])))
-
-
-def _share(number: dict, count: int) -> dict:
-    value, least = number["value"], LEAST_CELLS / count
-    low, high = (value if end is None else end for end in number["ci95"])
-    ends = [max(0.0, min(low, value - least)), min(1.0, max(high, value + least))]
-    return {"value": value, "ci95": ends if value == value else UNKNOWN["ci95"]}
-
-
-def parameters(runs) -> dict[str, int]:
-    """{model: how many parameters it trains on its first task}"""
-    counts = {}
-    for run in runs:
-        model = entry_of(run.config).model
-        if model not in counts:
-            trained = jax.tree.leaves(loop.template(run.config).params["params"])
-            seeds = len(run.config.training.seeds)
-            counts[model] = sum(leaf.size for leaf in trained) // seeds
-    return counts
-
-
-def table(runs: dict) -> list[str]:
-    """Lines of RESULTS.md on what every run scores."""
-    return errors_of_images({run.config.name: run.summary for run in runs.values()})
+def with_errors(runs: dict) -> list[str]:
+    """The table, and one of all scores with their intervals."""
+    errors = errors_of_images({run.config.name: run.summary for run in runs.values()})
+    return [*lines(runs), "", *errors]

@@ -17,7 +17,6 @@ from compgen_jax.runs import study
 from compgen_jax.runs.run import Run
 from compgen_jax.runs.sweeps import FinishedSweep
 from compgen_jax.statistics import mean_with_interval
-from compgen_jax.studies.real_factors import known as sprites_known
 from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
 from compgen_jax.studies.why_not import why_not_presets
 from compgen_jax.tasks.bump import Bump
@@ -25,7 +24,7 @@ from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import committed
 from figures.real_factors import real_factors_figures as sprites
-from tests.papers.criteria import known_maps
+from tests.papers.criteria import known_maps, real_factors_answers
 from tests.papers.test_scaling import make_table, scored, sweep_of
 
 TINY = {"task.grid": 8, "model.apart": (3, 4), "model.depth": 2, "model.width": 4,
@@ -139,10 +138,9 @@ def written_down() -> list[dict]:
             for seed in constructions.Constructed.seeds]  # fmt: skip
 
 
-@functools.cache
 def of_sprites() -> dict:
     """A decoder that draws what is asked, and one that draws the nearest ID image."""
-    return sprites_known.known_runs(sprites_known.sprites("range"), ("truth", "nearest"))
+    return {name: real_factors_answers.decoder("range", name) for name in ("truth", "nearest")}
 
 
 def hold_outs(names=tuple(sprites.SHARES)):
@@ -156,7 +154,7 @@ def remedies():
 
 
 def pairs(name: str = "follows"):
-    return {run.config.name: run for run in sprites_known.known_pairs()[name]}
+    return {run.config.name: run for run in real_factors_answers.pairs(name)["pairs"]}
 
 
 def montero():

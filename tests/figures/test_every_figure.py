@@ -7,7 +7,6 @@ import pytest
 
 from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.scale import constructions
-from compgen_jax.studies.benchmark import benchmark_presets as league
 from compgen_jax.tasks.task import Factor
 from figures import draw_run, plotting
 from figures.papers import FIGURES
@@ -65,9 +64,6 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeyp
         runs = {run: stand_ins.trained(like or run, workdir) for run, like in TRAINED[name].items()}
     elif name in KNOWN:
         runs = KNOWN[name]()
-    elif name == "league":
-        runs = stand_ins.finished(league.runs("quick"))
-        assert figure.shows([*runs, "bump_cnn"], "quick") == list(runs)
     else:
         for table in ("exact", "graded", "graded_own"):
             monkeypatch.setitem(vars(constructions.CONSTRUCTED), table, stand_ins.written_down())

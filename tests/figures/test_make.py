@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from compgen_jax.catalog import LEAGUE
 from compgen_jax.claims import above, claim, exact_id, learnt
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import FRESH_SEEDS, Group, fresh, times, to
 from compgen_jax.runs import directory, study
-from compgen_jax.runs.run import Run
 from figures import make, plotting
 from figures.figure import Figure
-from figures.papers import FIGURES
 from tests.command import call, refused
 
 
@@ -56,16 +53,13 @@ def figures(tiny, tmp_path, monkeypatch):
         "wide": {"model.width": 9},
         "sweep": {"sweep.axes": (("training.learning_rate", (1e-3, 1e-2)),),
                   "sweep.real_points": 8},
-        "mine": {"model.width": 7},
     }  # fmt: skip
     configs = {name: changed(tiny, {"name": f"{name}_quick"} | each)
                for name, each in fields.items()}  # fmt: skip
-    own = {"mine": configs.pop("mine")}
     group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
     paper = Paper(
         "Tiny", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
         settings=(group, fresh("first")),
-        with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
     named = lambda runs: [{"run": name} for name in runs]
@@ -75,7 +69,6 @@ def figures(tiny, tmp_path, monkeypatch):
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
         Figure("misspelt", draw, ("frist",), "", False),
-        Figure("rows", draw, ("first", "again", "mine"), "", False, of_summaries=True),
     ]
     monkeypatch.setattr(make, "FIGURES", {one.name: one for one in every})
 
@@ -159,7 +152,6 @@ def test_claims_are_judged_at_fresh_seeds(figures):
         (["--scale=huge"], "quick"),
         (["--only=both"], "holds results at paper scale, not quick"),
         (["--only=both,misspelt"], "--only=misspelt: no run at quick scale is named frist"),
-        (["--only=wide", "--models=mine.py:Mine"], "say --only=league, or no --only"),
     ],
 )
 def test_a_wrong_flag_is_one_line_and_leaves_the_directory_alone(
@@ -200,27 +192,20 @@ def test_settings_are_trained_and_judged_where_they_are_named(figures, capsys):
     assert at_settings[0] == at_settings[1]
 
 
-def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):
-    shown = []
-    monkeypatch.setattr(make, "draw_figure", lambda workdir, figure, runs: shown.append([*runs]))
-    workdir = figures("--models=mine.py:Mine")
-    assert trained_in(workdir) == {"mine_quick"} and shown == [["mine"]]
-    (path,) = (workdir / "trained").iterdir()
-    run = Run(directory.read_config(path), summary=directory.read_summary(path))
-    monkeypatch.setattr(make.committed, "runs", lambda scale: {"first": run})
-    figures("--models=mine.py:Mine")
-    assert shown[1:] == [["first", "mine"]]
+def test_runs_are_trained_by_name_or_pattern(figures):
+    workdir = figures("--only=agai*,first")
+    assert trained_in(workdir) == {"again_quick", "first_quick"}
+    assert rows_of(workdir)[0] == [("X1", "base")] and not (workdir / "figures").exists()
 
 
-def test_a_model_that_cannot_be_in_the_league_is_one_line_before_anything_trains(
-    figures, tmp_path, monkeypatch
-):
+def test_a_run_that_cannot_train_is_one_line_before_anything_trains(figures, tmp_path, monkeypatch):
     path = tmp_path / "wide.py"
     path.write_text(WIDE)
-    monkeypatch.setattr(make, "PAPERS", (LEAGUE,))
-    monkeypatch.setattr(make, "FIGURES", FIGURES)
-    with refused(f"league_bumps_block_wide_wide: {path}:Wide: its output is (257,), and the task"):
-        figures(f"--models={path}:Wide")
+    (paper,) = make.PAPERS
+    own = changed(paper.runs("quick")["first"], {"model.name": f"{path}:Wide"})
+    monkeypatch.setattr(make, "PAPERS", (paper._replace(runs=lambda scale: {"own": own}),))
+    with refused(f"own: {path}:Wide: its output is ("):
+        figures("--only=own")
     assert not (tmp_path / "work").exists()
 
 

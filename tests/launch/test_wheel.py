@@ -30,7 +30,7 @@ def installed(tmp_path_factory):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, sources / name)
     for pattern in DATA:  # at least one of each
-        (sources / "figures" / "league" / pattern.replace("*", "mine")).write_text("mine")
+        (sources / "figures" / "benchmark" / pattern.replace("*", "mine")).write_text("mine")
     pip = ["pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
            "--disable-pip-version-check", f"--target={target}", str(sources)]  # fmt: skip
     done = subprocess.run([sys.executable, "-m", *pip], capture_output=True, text=True)

@@ -14,7 +14,6 @@ from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import recording, results
 
 OF_GENERATOR = {
-    "figure": "league",
     "cases": [{"case": "flow matching of sprites"}],
     "runs": {"net": "league_sprites_range_flow_matching"},
 }

@@ -12,7 +12,7 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
-from compgen_jax.papers.variations import SCALES, Group, Preset, at_scale, fresh, times, to
+from compgen_jax.papers.variations import SCALES, Group, Preset, fresh, times, to
 from compgen_jax.runs import sweep_table
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
@@ -23,7 +23,6 @@ CODES = ("orthogonal", "invertible", "interval_shuffle", "fewshot")
 # Codes that are not affine in the latent are learnt far more slowly: ID R^2 on another seed is
 # .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000), and of the last .907
 # after twice as many.
-SLOW_CODES = ("invertible", "interval_shuffle", "fewshot")
 SLOW_STEPS, FEWSHOT_STEPS = 24_000, 48_000
 QUICK_STEPS = 6000
 AUTHORS_STD = 0.1  # of the invertible code's weights, with which it is nearly affine
@@ -266,84 +265,111 @@ def runs(scale: str) -> dict[str, Config]:
 # --- runs by what is varied --------------------------------------------------------------------
 
 
+def singles(scale: str, *sweeps: str) -> list[Config]:
+    """The single runs of sweeps, each with all seeds; none where a sweep does not exist."""
+    configs = []
+    for sweep in sweeps:
+        if scale in PRESETS[sweep].scales:
+            config = PRESETS[sweep].config(scale, sweep)
+            cases = {case.axes: case for case in sweep_table.first_trials(config)}
+            seeds = {"training.seeds": config.training.seeds}
+            configs += [
+                changed(sweep_table.config_of(config, case), seeds) for case in cases.values()
+            ]
+    return configs
+
+
+def named(scale: str, configs) -> dict[str, Config]:
+    """Students by name; the config of a quick one is named '..._quick'."""
+    by_name = {}
+    for config in configs:
+        task, model = config.task, config.model
+        name = f"modules_{task.modules}_seen_{sets_seen(config)}_width_{model.width}"
+        kinds = model.name, task.code.name, task.support.name
+        for kind, usual in zip(kinds, ("task_mlp", "identity", "random"), strict=True):
+            if kind != usual:
+                name += f"_{kind}"
+            if kind == "invertible" and task.code.std == AUTHORS_STD:
+                name += "_nearly_affine"
+        by_name[name] = changed(config, {"name": f"{name}_quick" if scale == "quick" else name})
+    return by_name
+
+
 def sets_and_widths(scale: str) -> dict[str, Config]:
-    """By sets seen and width."""
-    return _named(_single("hyperteacher", scale), scale)
+    return named(scale, singles(scale, "hyperteacher"))
 
 
 def codes(scale: str) -> dict[str, Config]:
     """By code of the latent, each trained as long, and at the rate, that it takes. The invertible
     code has the authors' weights, too, with which it is nearly affine."""
-    configs = _single("encodings", scale)
+    configs = singles(scale, "encodings")
     configs += [
         changed(config, {"task.code.std": AUTHORS_STD})
         for config in configs
         if config.task.code.name == "invertible"
     ]
     if scale == "quick":
-        configs = [changed(config, _learnt_by(config.task.code)) for config in configs]
-    return _named(configs, scale)
-
-
-def _learnt_by(code) -> dict:
-    """The steps and the rate that a quick student of a code takes."""
-    if code.name == "fewshot":
-        return {"training.steps": FEWSHOT_STEPS, "training.learning_rate": FEWSHOT_RATE}
-    slow = code.name in SLOW_CODES and code.std != AUTHORS_STD
-    steps = SLOW_STEPS if slow else QUICK_STEPS
-    return {"training.steps": steps, "training.learning_rate": QUICK_RATE}
+        for k, config in enumerate(configs):
+            steps, rate = SLOW_STEPS, QUICK_RATE
+            if config.task.code.name == "fewshot":
+                steps, rate = FEWSHOT_STEPS, FEWSHOT_RATE
+            elif config.task.code.name == "orthogonal" or config.task.code.std == AUTHORS_STD:
+                steps = QUICK_STEPS
+            fields = {"training.steps": steps, "training.learning_rate": rate}
+            configs[k] = changed(config, fields)
+    return named(scale, configs)
 
 
 def supports(scale: str) -> dict[str, Config]:
     """By support, with as many sets seen."""
-    return _named(_single("supports", scale), scale)
+    return named(scale, singles(scale, "supports"))
 
 
 def more_modules(scale: str) -> dict[str, Config]:
     """By number of modules and width, the same share of the sets seen."""
-    return _named(_single("modules", scale), scale)
+    return named(scale, singles(scale, "modules"))
 
 
 def sets_needed(scale: str) -> dict[str, Config]:
     """By number of modules and sets seen."""
-    configs = _single("tasks_needed", scale)
-    if scale == "quick":
-        base = STUDENT.config(scale)
-        configs = [
-            changed(base, {"task.modules": modules, "task.support.seen": seen})
-            for modules, each in NEEDED_QUICK.items()
-            for seen in each
-        ]
-    return _named(configs, scale)
+    if scale == "paper":
+        return named(scale, singles(scale, "tasks_needed"))
+    return named(
+        scale,
+        [
+            changed(STUDENT.config(scale), {"task.modules": modules, "task.support.seen": seen})
+            for modules, of_modules in NEEDED_QUICK.items()
+            for seen in of_modules
+        ],
+    )
 
 
 def architectures(scale: str) -> dict[str, Config]:
     """Transformers and hypernetworks by sets seen."""
-    sweeps = "task_transformer", "tasks_needed_transformer", "hypernetwork"
     modules = STUDENT.config(scale).task.modules
-    configs = [config for sweep in sweeps for config in _single(sweep, scale)]
-    return _named([config for config in configs if config.task.modules == modules], scale)
+    configs = singles(scale, "task_transformer", "tasks_needed_transformer", "hypernetwork")
+    return named(scale, [config for config in configs if config.task.modules == modules])
 
 
 def preferences(scale: str) -> dict[str, Config]:
     """Networks of the preference gridworld, by sets seen."""
-    table = {
-        f"preference_seen_{seen}": Preset(PRESETS["preference"], {"task.support.seen": seen})
+    return {
+        name: Preset(PRESETS["preference"], {"task.support.seen": seen}).config(scale, name)
         for seen in PREFERENCES_SEEN[scale]
+        for name in [f"preference_seen_{seen}"]
     }
-    return at_scale(table, scale)
 
 
 def middle(scale: str) -> dict[str, Config]:
     """Between the scales, beside the quick ones: by sets seen and width, and at the widest by
     support. Every draw has a teacher, a split and a training seed of its own."""
     by_name = {}
-    for config in _single("hyperteacher_middle", scale) + _single("supports_middle", scale):
+    for config in singles(scale, "hyperteacher_middle", "supports_middle"):
         draw, support = config.task.seed, config.task.support.name
-        parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
-        name = "_".join([*parts, *[support] * (support != "random"), f"draw_{draw}"])
-        values = {"task.support.seed": draw, "training.seeds": (draw,)}
-        by_name[name] = changed(config, {"name": name, **values})
+        kind = "" if support == "random" else f"_{support}"
+        name = f"middle_seen_{sets_seen(config)}_width_{config.model.width}{kind}_draw_{draw}"
+        values = {"name": name, "task.support.seed": draw, "training.seeds": (draw,)}
+        by_name[name] = changed(config, values)
     return by_name
 
 
@@ -351,37 +377,11 @@ def few_examples(scale: str) -> dict[str, Config]:
     """By sets seen and by support, shown the same few examples in every epoch, as kernel regression
     is that stands beside them; quick ones."""
     wide = sets_and_widths(scale) | supports(scale) if scale == "quick" else {}
-    values = lambda config: {"task.tasks": FEW_TASKS, "name": f"few_{config.name}"}
     return {
-        f"few_{name}": changed(config, values(config))
+        f"few_{name}": changed(config, {"task.tasks": FEW_TASKS, "name": f"few_{config.name}"})
         for name, config in wide.items()
         if config.model.width == 256
     }
-
-
-def _single(sweep: str, scale: str) -> list[Config]:
-    """The single runs of a sweep, each with all seeds; none where the sweep does not exist."""
-    if scale not in PRESETS[sweep].scales:
-        return []
-    config = PRESETS[sweep].config(scale, sweep)
-    cases = {case.axes: case for case in sweep_table.first_trials(config)}
-    seeds = {"training.seeds": config.training.seeds}
-    return [changed(sweep_table.config_of(config, case), seeds) for case in cases.values()]
-
-
-def _named(configs, scale: str) -> dict[str, Config]:
-    """Students by name; the config of a quick one is named '..._quick'."""
-    by_name = {}
-    for config in configs:
-        task, model = config.task, config.model
-        parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
-        parts += [model.name] * (model.name != "task_mlp")
-        parts += [task.code.name] * (task.code.name != "identity")
-        parts += ["nearly_affine"] * (task.code.std == AUTHORS_STD)
-        parts += [task.support.name] * (task.support.name != "random")
-        name = "_".join(parts)
-        by_name[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
-    return by_name
 
 
 # --- settings of the hyperteacher that the paper leaves open, each changed alone (quick scale) ---

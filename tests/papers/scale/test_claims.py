@@ -95,7 +95,7 @@ def test_a_student_that_did_not_learn_the_seen_sets_decides_nothing():
         (composing.more_sets_raise_the_gain, {"few": few, "many": weak}),
         (composing.width_helps, {"students": widths}),
     ):
-        assert judged(claim, **runs)["reason"] == "not trained: R² ID 0.92, 0.95 asked", claim.name
+        assert judged(claim, **runs)["reason"] == "not trained: R² ID 0.92, 0.95 needed", claim.name
 
 
 def test_claims_on_all_students_wait_for_enough_of_them():
@@ -119,8 +119,8 @@ def test_the_exponent_of_sets_needed_is_that_of_their_law():
 
     (number,) = s1c(0.7)["conditions"].values()
     assert number["value"] == pytest.approx(0.7, abs=0.02) and number["holds"]
-    assert s1c(1.3)["reason"] == "not reached in 12 of 12"
-    assert s1c(-1.0)["reason"] == "reached with the fewest sets in 12 of 12"
+    assert s1c(1.3)["reason"].startswith("not reached in 12 of 12")
+    assert s1c(-1.0)["reason"].startswith("reached with the fewest sets in 12 of 12")
 
 
 def test_slopes_are_least_squares():
