@@ -69,8 +69,8 @@ def id_r2(run):
 def shapes_rendered(run):
     """(S,) the share of held-out cells that are rendered so that their shape shows."""
     cells = run.late.cells
-    shown = cells.scores["rendered"] * (cells.scores.get("image_r2", np.nan) >= SHAPE)
-    return median_over_checkpoints(shown[..., cells.held_out].mean(axis=-1))
+    sharp = cells.scores["rendered"] * (cells.scores.get("image_r2", np.nan) >= SHAPE)
+    return median_over_checkpoints(sharp[..., cells.held_out].mean(axis=-1))
 
 
 def _learnt(*runs):
@@ -79,7 +79,7 @@ def _learnt(*runs):
     worst = lambda values: min(values, key=lambda of_run: np.mean(of_run))
     yield learnt(worst([share(run, ood=False) for run in runs]), f"share rendered ID{of_worst}")
     of_runs = [id_r2(run) for run in runs]
-    lacking = [each for each in of_runs if isinstance(each, dict)]
+    lacking = [r2 for r2 in of_runs if isinstance(r2, dict)]
     r2 = lacking[0] if lacking else worst(of_runs)
     yield learnt(r2, f"r² of the median ID image{of_worst}", LEARNT)
 
@@ -93,7 +93,9 @@ def _of_task(settings) -> dict[str, float]:
     task = settings.make()
     scores = jax.jit(lambda key: tasks.trivial_scores(task, key))(jax.random.key(0))
     ood = tasks.regions(task)["ood"]
-    return {name: float(np.mean(of[task.accuracy], where=ood)) for name, of in scores.items()}
+    return {
+        name: float(np.mean(values[task.accuracy], where=ood)) for name, values in scores.items()
+    }
 
 
 def interpolated(run):
@@ -300,7 +302,7 @@ def per_pixel_adds(net, plain):
 @claim(
     "F7.shape",
     figure="sprites",
-    cases=[{"held_out": one} for one in ("range", "middle", "element")],
+    cases=[{"held_out": name} for name in ("range", "middle", "element")],
     runs={"net": "sprites_pixelwise_{held_out}", "plain": "sprites_{held_out}"},
 )
 def per_pixel_adds_shapes(held_out, net, plain):
@@ -316,7 +318,7 @@ def per_pixel_adds_shapes(held_out, net, plain):
 @claim(
     "F8",
     figure="sprites",
-    cases=[{"held_out": one} for one in ("range", "middle", "element")],
+    cases=[{"held_out": name} for name in ("range", "middle", "element")],
     runs={"net": "sprites_lowrank_{held_out}", "plain": "sprites_{held_out}"},
 )
 def low_rank_adds_shapes(held_out, net, plain):
@@ -389,8 +391,8 @@ class Pairs:
         """(S,) how well main effects rank the pairs by share rendered OOD; `partial`, beyond the
         interpolator's share."""
         values = np.array([
-            rank_correlation(self.effects, one, two if partial else None)
-            for one, two in zip(self.shares.T, self.interpolated.T, strict=True)
+            rank_correlation(self.effects, shares_P, by_krr_P if partial else None)
+            for shares_P, by_krr_P in zip(self.shares.T, self.interpolated.T, strict=True)
         ])  # fmt: skip
         return (
             unknown("all pairs of factors are rendered alike") if np.isnan(values).any() else values
@@ -407,14 +409,14 @@ OF_PAIRS = {
 @claim("F5", **OF_PAIRS)
 def failing_pairs_have_little_main_effects(pairs):
     """The pairs of factors that fail are those whose main effects explain least."""
-    of = Pairs(pairs)
-    if not of.is_whole:
+    table = Pairs(pairs)
+    if not table.is_whole:
         return
     yield from _learnt(*pairs)
     name = "rank correlation over pairs of factors, share rendered OOD with main effects"
-    yield above(FOLLOWS, of.follow(partial=False), name, against=0)
+    yield above(FOLLOWS, table.follow(partial=False), name, against=0)
     titles = "main effects", "share rendered OOD", "interpolator's"
-    for run, *values in zip(pairs, of.effects, of.shares, of.interpolated, strict=True):
+    for run, *values in zip(pairs, table.effects, table.shares, table.interpolated, strict=True):
         for title, value in zip(titles, values, strict=True):
             yield note(f"{' x '.join(pair(run.config))}, {title}", value)
 
@@ -423,11 +425,11 @@ def failing_pairs_have_little_main_effects(pairs):
 def failing_pairs_have_little_main_effects_beyond_interpolation(pairs):
     """The pairs of factors that fail are those whose main effects explain least, also beyond what
     the interpolator tells."""
-    of = Pairs(pairs)
-    if of.is_whole:
+    table = Pairs(pairs)
+    if table.is_whole:
         yield from failing_pairs_have_little_main_effects.function(pairs)
         name = "the same beyond the interpolator's share"
-        yield above(FOLLOWS, of.follow(partial=True), name, against=0)
+        yield above(FOLLOWS, table.follow(partial=True), name, against=0)
 
 
 # --- F6: the other direction -------------------------------------------------------------------
@@ -462,4 +464,4 @@ def encoder_fails_on_joint_factors_alone(net, decoder):
     yield above(RENDERS, least, name, cells=_held_out(net))
 
 
-CLAIMS = tuple(each for each in list(globals().values()) if isinstance(each, Claim))
+CLAIMS = tuple(value for value in list(globals().values()) if isinstance(value, Claim))
