@@ -12,8 +12,8 @@ from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, judge_run, study
 from compgen_jax.runs.run import Run
+from figures import draw_run as figure_of_run
 from figures import plotting
-from figures import run as figure_of_run
 from tests.interrupts import interrupted_after_a_save
 
 ROOT = Path(__file__).parent.parent
