@@ -150,11 +150,13 @@ def _gaussian(codes_SxE, centred_SxP, queries_BxE):
 
 def _tangent(codes_SxE, centred_SxP, queries_BxE):
     constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
-    codes_SxE, queries_BxE = (
+    # The codes are padded twice on purpose: of one array, NumPy computes A A^T by another BLAS
+    # routine, whose last bits differ.
+    codes_SxE, same_SxE, queries_BxE = (
         np.pad(codes, ((0, 0), (0, 1)), constant_values=constant)
-        for codes in (codes_SxE, queries_BxE)
+        for codes in (codes_SxE, codes_SxE, queries_BxE)
     )
-    kernel_SxS = tangent_kernel(codes_SxE, codes_SxE)
+    kernel_SxS = tangent_kernel(codes_SxE, same_SxE)
     ridge = KERNEL_RIDGE * np.trace(kernel_SxS) / len(kernel_SxS)
     weights_SxP = np.linalg.solve(kernel_SxS + ridge * np.eye(len(kernel_SxS)), centred_SxP)
     return tangent_kernel(queries_BxE, codes_SxE) @ weights_SxP

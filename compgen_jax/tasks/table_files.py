@@ -8,9 +8,14 @@
 Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. An
 array NAME_labels names a factor's values, ascending; a number NAME_period says after how much an
 angle repeats. A factor of text has its words, sorted, as labels.
+
+Images of an npz without compression (`np.savez`) are mapped from the file, and those of HDF5 beyond
+2 GB stay on disk if a chunk has at most 64 images; others are read into memory. (The chunks that
+h5py makes of 3D Shapes have 15,000: a batch at random would read nearly the whole file.)
 """
 
 import contextlib
+import functools
 import math
 import re
 import struct
@@ -27,6 +32,7 @@ from compgen_jax.settings import ConfigError
 from compgen_jax.tasks.task import Factor, cells, counts, geometry, in_words
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
+IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
 SAMPLED = 64  # images that are compared, to find a damaged file and the background
 FAULTS = (EOFError, KeyError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError,
@@ -57,7 +63,8 @@ OWN = "your own file has images, factors (n, F) and factor_names, or images and 
 class TableFile(NamedTuple):
     """The images of all combinations of the factors' values; B is their number.
 
-    images: (N, H, W) or (N, H, W, C); divided by `white` they are 0..1.
+    images: (N, H, W) or (N, H, W, C), an array, a memory map or `_OnDisk`; divided by `white` they
+        are 0..1.
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
     exists_B: whether a combination has an image.
@@ -72,13 +79,25 @@ class TableFile(NamedTuple):
     says: tuple[str, ...]
 
 
+class _OnDisk:
+    """Images (n, H, W[, C]) of an HDF5 data set, read at each use."""
+
+    def __init__(self, stored):
+        file = type(stored.file)(stored.file.filename)  # `read` closes the one of `stored`
+        self.stored, self.dtype = file[stored.name], stored.dtype
+        self.shape = stored.shape[:3] if stored.shape[3:] == (1,) else stored.shape
+
+    def __getitem__(self, rows):
+        ascending, index = np.unique(rows, return_inverse=True)  # HDF5 takes no other order
+        return self.stored[ascending].reshape(-1, *self.shape[1:])[index]
+
+
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
-    """The table in a file, read into memory.
+    """The table in a file.
 
     subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0), or
-    text
-        such as '::4', as Python slices a list.
-    side: larger square images are averaged over areas, and kept as float16. 0: as stored.
+        text such as '::4', as Python slices a list.
+    side: larger square images are averaged over areas, and kept as float16 in memory. 0: as stored.
 
     A factor of one value is left out, and so is the last value of an angle that repeats the first.
     Raises ConfigError, one line, for a file that is missing, damaged or contradicts itself.
@@ -86,8 +105,8 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     try:
         with contextlib.ExitStack() as stack, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # Python 2 wrote the headers of dSprites
-            arrays = _arrays(Path(path).expanduser(), stack)
-            return _table(*_layout(arrays), subset, side)
+            file = Path(path).expanduser()
+            return _table(*_layout(file, _arrays(file, stack)), subset, side)
     except ConfigError:
         raise
     except FAULTS as error:
@@ -125,6 +144,34 @@ def _arrays(path: Path, stack):
     return arrays
 
 
+def _mapped(path: Path, name: str):
+    """A memory map of an npz's array, or None if it is compressed. NumPy maps no member of an npz,
+    so its offset is found here."""
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
+        member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
+        is_old = formats.read_magic(stream) == (1, 0)
+        header = formats.read_array_header_1_0 if is_old else formats.read_array_header_2_0
+        shape, by_columns, dtype = header(stream)
+        start = stream.tell()
+    if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
+        return None
+    stat = path.stat()
+    _check_sum(path.resolve(), f"{name}.npy", stat.st_size, stat.st_mtime_ns)
+    with path.open("rb") as file:
+        file.seek(member.header_offset + 26)  # the lengths of the member's own header
+        start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+    return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
+
+
+@functools.cache
+def _check_sum(path: Path, member: str, size: int, modified: int):
+    """Raises BadZipFile for bytes that are not those that were saved, as a map reads past the
+    checksum. Once for each state of a file: all of it is read."""
+    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        while stream.read(AT_ONCE):
+            pass
+
+
 def _values(arrays, name: str, *shape):
     """An array of numbers or text of this shape; None stands for any length."""
     array = arrays[name]
@@ -140,14 +187,15 @@ def _values(arrays, name: str, *shape):
     return array
 
 
-def _layout(arrays) -> tuple:
-    """Images (n, H, W[, C]), an array or an HDF5 data set; the factors, and the indices of all
-    values (n, F)."""
+def _layout(path: Path, arrays) -> tuple:
+    """Images (n, H, W[, C]), an array, a memory map or an HDF5 data set; the factors, and the
+    indices of all values (n, F)."""
     names, key = set(arrays), "images"
     if {"imgs", "latents_values"} <= names:
         key = "imgs"
     _require(key in names, f"has the keys {', '.join(sorted(names))}; {OWN}")
-    images = arrays[key]
+    images = None if isinstance(arrays, dict) else _mapped(path, key)
+    images = arrays[key] if images is None else images
     known = images.dtype in (np.uint8, bool) or images.dtype.kind == "f"
     _require(known, f"{key} has {images.dtype}; images must be uint8, or floats from 0 to 1")
     fits = images.ndim in (3, 4) and 0 not in images.shape and (*images.shape, 1)[3] < 5
@@ -279,15 +327,19 @@ def _checked(stored, rows, side: int):
         size, dtype = (side, side, *channels), np.float16
     order, top = np.argsort(rows), 0.0
     ascending = rows[order]
-    # of an array, at least half must be wanted: the rest would stay in memory as well
-    in_place = isinstance(stored, np.ndarray) and not is_small and 2 * len(rows) > len(stored)
-    if in_place:
-        images = stored
+    if not isinstance(stored, np.ndarray):
+        is_large = len(rows) * bytes_each > IN_MEMORY
+        in_place = is_large and not is_small and (stored.chunks or (1,))[0] <= CHUNK
+        images = _OnDisk(stored) if in_place else None
     else:
+        # of an array in memory, at least half must be wanted: the rest would stay as well
+        is_mapped, images = isinstance(stored, np.memmap), stored
+        in_place = not is_small and (is_mapped or 2 * len(rows) > len(stored))
+    if not in_place:
         images, rows = np.empty((len(rows), *size), dtype), np.arange(len(rows))
     for begin in range(0, len(stored), step := max(1, AT_ONCE // bytes_each)):
         low, high = np.searchsorted(ascending, [begin, begin + step])
-        if low == high:
+        if low == high or (in_place and stored.dtype == np.uint8 and top > 1):
             continue
         batch = stored[begin : begin + step][ascending[low:high] - begin]
         least, most = float(batch.min()), float(batch.max())

@@ -112,6 +112,7 @@ def test_dsprites_without_its_color_and_its_repeated_orientation(tmp_path, kind)
     assert names == [("shape", 3), ("scale", 2), ("orientation", 3), ("posX", 3), ("posY", 2)]
     assert found.factors[0].labels == ("square", "ellipse", "heart")
     assert found.factors[2].period == 2 * math.pi and found.white == 1
+    assert isinstance(found.images, np.memmap) == (kind == "savez")
     assert [line.split()[0] for line in found.says] == ["color", "orientation"]
     for image, row in zip(arrays["imgs"], arrays["latents_values"], strict=True):
         _, shape, scale, angle, x, y = row
@@ -120,10 +121,17 @@ def test_dsprites_without_its_color_and_its_repeated_orientation(tmp_path, kind)
             np.testing.assert_array_equal(shown, image)
 
 
-def test_3d_shapes_read_in_batches(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("chunk", "most"), [(None, 2**31), (72, 1000), (64, 1000), (None, 1000)])
+def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunk, most):
     monkeypatch.setattr(table_files, "AT_ONCE", 1000)
-    arrays = shapes3d()
-    found = table_files.read(str(hdf5(tmp_path / "3dshapes.h5", arrays)))
+    monkeypatch.setattr(table_files, "IN_MEMORY", most)
+    arrays, path = shapes3d(), tmp_path / "3dshapes.h5"
+    hdf5(path, {"labels": arrays["labels"]})
+    with h5py.File(path, "a") as file:
+        file.create_dataset("images", data=arrays["images"], chunks=chunk and (chunk, 2, 2, 1))
+    found = table_files.read(str(path))
+    # else they stay on disk; one image at random would read a whole chunk of many
+    assert isinstance(found.images, np.ndarray) == (most > 1000 or chunk == 72)
     names = [factor.name for factor in found.factors]
     assert names == ["floor_hue", "object_hue", "scale", "shape", "orientation"]
     assert found.factors[0].period == 1 and found.factors[3].labels == ("cube", "cylinder", "pill")
