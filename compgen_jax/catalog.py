@@ -22,7 +22,7 @@ def _paper(title: str, runs, claims, **more) -> Paper:
         claims.CLAIMS,
         note=claims.NOTE,
         folder=Path(claims.__file__).parent,
-        settings=(*runs.SETTINGS, runs.CONFIRMED),
+        settings=runs.SETTINGS,
         **more,
     )
 

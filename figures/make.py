@@ -141,11 +141,11 @@ def make_plan() -> Plan:
     varied, groups = {}, []
     with_settings = [paper for paper in extensions if paper.settings] or papers
     for group in (group for paper in with_settings for group in paper.settings):
-        settings = tuple(
-            setting
-            for setting in group.settings
-            if (CONFIRM if setting.name == claims.FRESH else SETTINGS) in only
-        )
+        settings = {
+            name: values
+            for name, values in group.settings.items()
+            if (CONFIRM if name == claims.FRESH else SETTINGS) in only
+        }
         groups += [group._replace(settings=settings)] if settings else []
     if groups:
         if unknown := {base for group in groups for base in group.bases} - configs.keys():

@@ -1,12 +1,12 @@
 """Runs at their scales, and the settings that are changed around them.
 
-A paper's `runs.py` holds one table of presets by the name of the run. The name is the same at both
+A paper's presets are one table by the name of the run. The name is the same at both
 scales; `Preset.config` is what it stands for at one.
 
 A verdict that holds at one setting may fail at another. So a group of base networks is trained
 again at every setting of its list, and its claims are judged there once more:
 
-    SETTINGS = (Group(("bump_cnn",), (times("training.learning_rate", 3), to("depth 2", ...))),)
+    SETTINGS = (Group(("bump_cnn",), {"depth 2": {"model.depth": 2}, "width x2": times(...)}),)
 
 A setting has the same name in every group: claims that compare networks of two groups are judged
 where both have it.
@@ -47,7 +47,8 @@ class Preset(NamedTuple):
     def config(self, scale: str, name: str = "") -> Config:
         """The config at a scale. Without a name, it keeps that of its base."""
         config = self.base.config(scale) if isinstance(self.base, Preset) else self.base
-        fields = {"name": name + "_quick" * (scale == "quick")} if name else {}
+        names = {"quick": f"{name}_quick", "paper": name}
+        fields = {"name": names[scale]} if name else {}
         for values in (self.values, self.quick if scale == "quick" else self.paper):
             fields |= fields_of(config, values)
         return changed(config, fields)
@@ -83,53 +84,38 @@ def public(*tables: dict[str, Preset]) -> dict[str, Public]:
     return {one.config.name: one for one in listed}
 
 
-class Setting(NamedTuple):
-    """name: in words, such as 'learning rate x3'.  values: what is changed."""
-
-    name: str
-    values: Values
-
-
 class Group(NamedTuple):
-    """bases: names of runs that are changed together, as claims compare them.  settings: the list,
-    each setting changed alone."""
+    """bases: names of runs that are changed together, as claims compare them.  settings: what is
+    changed, each setting alone, by its name."""
 
     bases: tuple[str, ...]
-    settings: tuple[Setting, ...]
+    settings: dict[str, Values]
 
 
-def times(field: str, factor: float, words: str = "") -> Setting:
-    """A number multiplied; `words` names it."""
+def times(field: str, factor: float) -> Values:
+    """A number multiplied."""
 
     def values(config):
         value = factor * field_value(config, field)
         return {field: round(value) if isinstance(field_value(config, field), int) else value}
 
-    words = words or field.rpartition(".")[2].replace("_", " ")
-    return Setting(f"{words} x{_as_text(factor)}", values)
+    return values
 
 
-def training_time(factor: float) -> Setting:
+def training_time(factor: float) -> Values:
     """Epochs or steps multiplied, whichever the config counts, with as many evaluations."""
 
     def values(config):
-        training = config.training
-        field = "steps" if training.steps else "epochs"
-        count = round(factor * getattr(training, field))
-        every = max(1, round(factor * training.evaluate_every))
-        return {f"training.{field}": count, "training.evaluate_every": every}
+        counted = "training.steps" if config.training.steps else "training.epochs"
+        fields = times(counted, factor)(config) | times("training.evaluate_every", factor)(config)
+        return fields | {"training.evaluate_every": max(1, fields["training.evaluate_every"])}
 
-    return Setting(f"training time x{_as_text(factor)}", values)
-
-
-def to(name: str, **values) -> Setting:
-    """Fields set to values; '__' stands for a dot: `to('upright', task__image__polarity=...)`."""
-    return Setting(name, {field.replace("__", "."): value for field, value in values.items()})
+    return values
 
 
 def fresh(*bases: str) -> Group:
-    """These runs at seeds that confirm the verdicts of the claims on them."""
-    return Group(bases, (Setting(FRESH, {"training.seeds": FRESH_SEEDS}),))
+    """These runs at seeds that nobody had looked at."""
+    return Group(bases, {FRESH: {"training.seeds": FRESH_SEEDS}})
 
 
 def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Config]:
@@ -142,17 +128,9 @@ def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Confi
         for base, setting in itertools.product(group.bases, group.settings):
             if base in base_runs:
                 config = base_runs[base]
-                config = changed(config, fields_of(config, setting.values))
-                name = names.get(unnamed(config)) or _name(config, setting)
-                varied[base, setting.name] = changed(config, {"name": name})
+                config = changed(config, fields_of(config, group.settings[setting]))
+                stem, words = config.name.removesuffix("_quick"), re.sub(r"[^\w.]+", "_", setting)
+                name = config.name.replace(stem, f"{stem}_{words}", 1)
+                name = names.get(unnamed(config), name)
+                varied[base, setting] = changed(config, {"name": name})
     return varied
-
-
-def _name(config: Config, setting: Setting) -> str:
-    stem = config.name.removesuffix("_quick")
-    words = re.sub(r"[^\w.]+", "_", setting.name)
-    return f"{stem}_{words}" + "_quick" * (stem != config.name)
-
-
-def _as_text(factor: float) -> str:
-    return f"1/{round(1 / factor)}" if factor < 1 else f"{factor:g}"

@@ -9,7 +9,7 @@ from compgen_jax.claims import above, claim, exact_id, learnt
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.variations import FRESH_SEEDS, Group, fresh, times, to
+from compgen_jax.papers.variations import FRESH_SEEDS, Group, fresh, times
 from compgen_jax.runs import directory, study
 from figures import make, plotting
 from figures.figure import Figure
@@ -56,7 +56,7 @@ def figures(tiny, tmp_path, monkeypatch):
     }  # fmt: skip
     configs = {name: changed(tiny, {"name": f"{name}_quick"} | each)
                for name, each in fields.items()}  # fmt: skip
-    group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
+    group = Group(("first",), {"width x2": times("model.width", 2), "broad": {"model.width": 9}})
     paper = Paper(
         "Tiny", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
         settings=(group, fresh("first")),

@@ -5,7 +5,7 @@ import pytest
 from compgen_jax.catalog import FORCED_RENDERING, PAPERS
 from compgen_jax.config import changed, identity
 from compgen_jax.papers import variations, verdicts
-from compgen_jax.papers.variations import SCALES, Group, Preset, times, to, training_time
+from compgen_jax.papers.variations import SCALES, Group, Preset, times, training_time
 from compgen_jax.training import contracts
 
 
@@ -50,8 +50,13 @@ def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(pape
 
 def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     wide = changed(tiny, {"name": "broad", "model.width": 16})
-    group = Group(("net",), (times("model.width", 2), times("training.learning_rate", 1 / 3),
-                             training_time(2.0), to("depth 3", model__depth=3)))  # fmt: skip
+    settings = {
+        "width x2": times("model.width", 2),
+        "learning rate x1/3": times("training.learning_rate", 1 / 3),
+        "training time x2": training_time(2.0),
+        "depth 3": {"model.depth": 3},
+    }
+    group = Group(("net",), settings)
     varied = variations.configs((group,), {"net": tiny, "wide": wide})
     assert varied["net", "width x2"] == wide
     slow = varied["net", "learning rate x1/3"]

@@ -20,11 +20,9 @@ from compgen_jax.papers.variations import (
     SCALES,
     Group,
     Preset,
-    Setting,
     at_scale,
     fresh,
     times,
-    to,
     training_time,
 )
 from compgen_jax.tasks import task as tasks
@@ -487,63 +485,69 @@ def on_grid(grid: int, config: Config) -> dict:
     return edges | {"task.grid": grid}
 
 
-RATES = times("training.learning_rate", 1 / 3), times("training.learning_rate", 3)
-TIMES = training_time(0.5), training_time(2)
-IN_CORNER = Setting("corner", CORNER | {"task.support.low": 7})
-SHOWN_UPRIGHT = Setting("upright", UPRIGHT)
+RATES = {
+    "learning rate x1/3": times("training.learning_rate", 1 / 3),
+    "learning rate x3": times("training.learning_rate", 3),
+    "training time x1/2": training_time(0.5),
+    "training time x2": training_time(2),
+}
+IN_CORNER = {"corner": CORNER | {"task.support.low": 7}}
 SETTINGS = (
     Group(
         ("bump_cnn",),
-        (
-            *RATES,
-            *TIMES,
-            times("model.width", 0.5),
-            times("model.width", 2),
-            to("depth 2", model__depth=2),
-            to("depth 6", model__depth=6),
-            times("task.image.sigma", 1.5),
-            SHOWN_UPRIGHT,
-            times("training.batch_size", 0.5),
-            times("training.weight_decay", 0.1),
-            IN_CORNER,
-            Setting("N = 12", functools.partial(on_grid, 12)),
-            Setting("N = 20", functools.partial(on_grid, 20)),
-            times("task.code.width", 3, "code width"),
-        ),
+        RATES
+        | {
+            "width x1/2": times("model.width", 0.5),
+            "width x2": times("model.width", 2),
+            "depth 2": {"model.depth": 2},
+            "depth 6": {"model.depth": 6},
+            "sigma x1.5": times("task.image.sigma", 1.5),
+            "upright": UPRIGHT,
+            "batch size x1/2": times("training.batch_size", 0.5),
+            "weight decay x1/10": times("training.weight_decay", 0.1),
+        }
+        | IN_CORNER
+        | {
+            "N = 12": functools.partial(on_grid, 12),
+            "N = 20": functools.partial(on_grid, 20),
+            "code width x3": times("task.code.width", 3),
+        },
     ),
-    Group(("ramp_cnn",), (*RATES, *TIMES, SHOWN_UPRIGHT, IN_CORNER)),
+    Group(("ramp_cnn",), RATES | {"upright": UPRIGHT} | IN_CORNER),
     Group(
         tuple(f"lowrank_{name}" for name in ABLATIONS),
-        (
-            *RATES,
-            *TIMES,
-            times("model.penalty.entropy", 1 / 3, "entropy penalty"),
-            times("model.penalty.entropy", 3, "entropy penalty"),
-            times("model.penalty.variance", 1 / 3, "variance penalty"),
-            times("model.penalty.variance", 3, "variance penalty"),
-        ),
+        RATES
+        | {
+            f"{penalty} penalty x{factor}": times(f"model.penalty.{penalty}", value)
+            for penalty in ("entropy", "variance")
+            for factor, value in (("1/3", 1 / 3), ("3", 3))
+        },
     ),
     Group(
         ("stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps", "corner_bumps"),
-        (
-            SHOWN_UPRIGHT,
-            Setting("missing factor off the grid", OFF_GRID),
-            Setting("upright, missing factor off the grid", UPRIGHT | OFF_GRID),
-            Setting("label off the canvas", OFF_CANVAS),
-            Setting("upright, label off the canvas", UPRIGHT | OFF_CANVAS),
-            *TIMES,
-            *RATES,
-            times("model.width", 0.5),
-        ),
+        {
+            "upright": UPRIGHT,
+            "missing factor off the grid": OFF_GRID,
+            "upright, missing factor off the grid": UPRIGHT | OFF_GRID,
+            "label off the canvas": OFF_CANVAS,
+            "upright, label off the canvas": UPRIGHT | OFF_CANVAS,
+        }
+        | RATES
+        | {"width x1/2": times("model.width", 0.5)},
     ),
-)
-
-# trained once more at fresh seeds, to confirm C1 to C10, C12, C13 and K1 to K3
-CONFIRMED = fresh(
-    *(f"{code}_cnn" for code in ("bump", "ramp", "onehot", "positional")),
-    *("bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn_depth2"),
-    *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
-    *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
-    *(f"lowrank_{name}" for name in ABLATIONS),
-    *("donut_stripes", "two_objects"),
+    # C1 to C10, C12, C13 and K1 to K3 at fresh seeds
+    fresh(
+        *(f"{code}_cnn" for code in ("bump", "ramp", "onehot", "positional")),
+        *("bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn_depth2"),
+        *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
+        *(
+            "random_cells",
+            "corner_bumps",
+            "stripes_0_bumps",
+            "stripes_10_bumps",
+            "stripes_30_bumps",
+        ),
+        *(f"lowrank_{name}" for name in ABLATIONS),
+        *("donut_stripes", "two_objects"),
+    ),
 )

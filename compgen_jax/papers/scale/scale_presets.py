@@ -12,7 +12,7 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
-from compgen_jax.papers.variations import SCALES, Group, Preset, fresh, times, to
+from compgen_jax.papers.variations import SCALES, Group, Preset, fresh, times
 from compgen_jax.runs import sweep_table
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
@@ -388,28 +388,34 @@ def few_examples(scale: str) -> dict[str, Config]:
 # A teacher is drawn by `task.seed`, a split by `task.support.seed`, and a training run by its own
 # seeds, so each can change alone. Both groups take about 20 minutes on 2 cores.
 
-TEACHERS_AND_SPLITS = (
-    to("teacher 1", task__seed=1),
-    to("teacher 2", task__seed=2),
-    to("split 1", task__support__seed=1),
-    to("split 2", task__support__seed=2),
-)
+TEACHERS_AND_SPLITS = {
+    "teacher 1": {"task.seed": 1},
+    "teacher 2": {"task.seed": 2},
+    "split 1": {"task.support.seed": 1},
+    "split 2": {"task.support.seed": 2},
+}
 AT_RANDOM = "modules_8_seen_44_width_256"
 SETTINGS = (
     # S1a: more sets help.
     Group(
         ("modules_8_seen_9_width_256", "modules_8_seen_69_width_256"),
-        (*TEACHERS_AND_SPLITS, times("training.learning_rate", 3), times("model.width", 0.5)),
+        TEACHERS_AND_SPLITS
+        | {
+            "learning rate x3": times("training.learning_rate", 3),
+            "width x1/2": times("model.width", 0.5),
+        },
     ),
     # S2b: supports against as many sets at random.
     Group(
         (AT_RANDOM, *(f"{AT_RANDOM}_{support}" for support in (*UNCOVERED, *COVERED))),
         TEACHERS_AND_SPLITS,
     ),
-)
-
-# trained once more at fresh seeds, to confirm S1a, S1a.interpolation and S1b
-CONFIRMED = fresh(
-    *(f"few_{name}" for name in (AT_RANDOM, f"{AT_RANDOM}_popular", "modules_8_seen_69_width_256")),
-    *(f"modules_8_seen_{seen}_width_{w}" for seen in (9, 22, 44, 69) for w in (16, 64, 256)),
+    # S1a, S1a.interpolation and S1b at fresh seeds
+    fresh(
+        *(
+            f"few_{name}"
+            for name in (AT_RANDOM, f"{AT_RANDOM}_popular", "modules_8_seen_69_width_256")
+        ),
+        *(f"modules_8_seen_{seen}_width_{w}" for seen in (9, 22, 44, 69) for w in (16, 64, 256)),
+    ),
 )

@@ -11,7 +11,7 @@ import itertools
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.upsampling import LAYOUTS, Upsampling
-from compgen_jax.papers.variations import Group, Preset, Setting, fresh, times, to, training_time
+from compgen_jax.papers.variations import Group, Preset, fresh, times, training_time
 from compgen_jax.tasks.sprites import Sprites
 
 SPRITES = Preset(
@@ -193,33 +193,31 @@ def half_width(config) -> dict:
     }
 
 
-LEARNING = (
-    times("training.learning_rate", 1 / 3),
-    times("training.learning_rate", 3),
-    training_time(2.0),
-)
-AROUND = (
-    *LEARNING,
-    Setting("width x1/2", half_width),
-    to("one-hot code", task__code__name="onehot"),
-    to("codes are values", task__code__name="value"),
-    to("hard edges", task__supersample=1),
-)
+LEARNING = {
+    "learning rate x1/3": times("training.learning_rate", 1 / 3),
+    "learning rate x3": times("training.learning_rate", 3),
+    "training time x2": training_time(2.0),
+}
+AROUND = LEARNING | {
+    "width x1/2": half_width,
+    "one-hot code": {"task.code.name": "onehot"},
+    "codes are values": {"task.code.name": "value"},
+    "hard edges": {"task.supersample": 1},
+}
 # Ranges of other pairs of factors, of about as many combinations.
-OTHER_RANGES = (
-    to("heart and posY > .5", task__held_out="shape == 'heart' and posY > .5"),
-    to("posX > .6 and posY > .6", task__held_out="posX > .6 and posY > .6"),
-    to("square and scale > .75", task__held_out="shape == 'square' and scale > .75"),
-)
+OTHER_RANGES = {
+    "heart and posY > .5": {"task.held_out": "shape == 'heart' and posY > .5"},
+    "posX > .6 and posY > .6": {"task.held_out": "posX > .6 and posY > .6"},
+    "square and scale > .75": {"task.held_out": "shape == 'square' and scale > .75"},
+}
 SETTINGS = (
-    Group(("sprites_range", "sprites_mean", "sprites_slice"), (*AROUND, *OTHER_RANGES)),
+    Group(("sprites_range", "sprites_mean", "sprites_slice"), AROUND | OTHER_RANGES),
     Group(("sprites_element",), AROUND),
     Group(tuple(name for name in runs("quick") if "_pair_" in name), AROUND),
-    Group(("sprites_lowrank_penalties", "sprites_encoder"), (*LEARNING, *OTHER_RANGES)),
-)
-
-# trained once more at fresh seeds, to confirm F1 to F3
-CONFIRMED = fresh(
-    *(f"sprites_{name}" for name in ("range", "random", "element", *MARGINALS)),
-    *(f"sprites_{name}" for name in NEARBY),
+    Group(("sprites_lowrank_penalties", "sprites_encoder"), LEARNING | OTHER_RANGES),
+    # F1 to F3 at fresh seeds
+    fresh(
+        *(f"sprites_{name}" for name in ("range", "random", "element", *MARGINALS)),
+        *(f"sprites_{name}" for name in NEARBY),
+    ),
 )
