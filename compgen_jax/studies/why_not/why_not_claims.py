@@ -153,7 +153,6 @@ def shared_weights_compose(composing=("shared",), **runs):
 
 @claim(
     "K11.lacks",
-    figure="overview",
     cases=[{"lacks": name} for name in VARIANTS if name not in ("shared", "own")],
     runs={"net": "upsampled_once_shared", "lacking": "upsampled_once_{lacks}"},
 )
@@ -241,7 +240,6 @@ CLAIMS = (
         "K11.besides",
         "With {besides}, too, a per-pixel network composes the square if all pixels share "
         "the weights that read the code, and does not if each pixel has its own",
-        figure="overview",
         runs={"shared": "pixels_shared_{besides}", "own": "pixels_own_{besides}"},
         cases=({"besides": "as_many_parameters"}, {"besides": "two_objects"}),
     ),
@@ -250,7 +248,6 @@ CLAIMS = (
         "A convolutional decoder that doubles its image {times}, and tells a pixel its "
         "place before x and y are mixed, composes the square if all pixels share the weights that "
         "read the code, and does not if each has its own",
-        figure="overview",
         runs={"shared": "upsampled_{times}_shared", "own": "upsampled_{times}_own"},
         cases=({"times": "once"}, {"times": "twice"}),
     ),
@@ -259,7 +256,6 @@ CLAIMS = (
         "K11.wide",
         "With bumps so wide that they light every pixel, a per-pixel network composes the "
         "square by weights of each pixel's own",
-        figure="overview",
         runs={"own": "pixels_own_wide"},
         cases=[{"case": "bump"}],
         composing=("own",),
@@ -268,7 +264,6 @@ CLAIMS = (
         "K11.stripes",
         "Trained on bumps and stripes, a per-pixel network composes the square by weights "
         "of each pixel's own, and does not if the stripes have the codes of other stripes",
-        figure="overview",
         runs={"own": "pixels_own_stripes", "shuffled": "pixels_own_stripes_shuffled"},
         cases=[{"case": "bump"}],
         composing=("own",),
