@@ -303,30 +303,3 @@ def _decide(condition: Condition, number: dict) -> tuple[str, str]:
     if np.isnan([low, high]).any():
         return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
     return INCONCLUSIVE, CROSSES
-
-
-class Matrix(NamedTuple):
-    """What criteria must say of known answers.
-
-    title: such as 'N = 16, donut'.  does: what each known answer does, in words, by name.
-    make: () -> known answers by name, and whatever else `beside` asks for.
-    rows: {claim: {known answer: letter}}: 'R' must be reproduced; '-' must not; 'r' is reproduced
-      though it is not what the sentence says, so the criterion cannot tell it. What follows a comma
-      in the name of a claim tells its rows apart: 'C7.mlp, beside a fading CNN'.
-    beside: {claim: (name, known answers) -> runs by argument}; by default the answer is `net`.
-    """
-
-    title: str
-    does: dict[str, str]
-    make: Callable[[], dict[str, Any]]
-    rows: dict[str, dict[str, str]]
-    beside: dict[str, Callable] = {}
-
-
-def letters(names: Iterable[str], left: Iterable[str] = (), **named) -> dict[str, str]:
-    """A row of a `Matrix`: `R` and `r` name the known answers of that letter, the others have '-'.
-    Those that are `left` out are not asked."""
-    row = dict.fromkeys(names, "-")
-    for letter, of_letter in named.items():
-        row |= dict.fromkeys(of_letter, letter)
-    return {name: letter for name, letter in row.items() if name not in left}

@@ -12,7 +12,7 @@ from tests.papers.decoders import N, cell_results, decoder, draw, judged, named
 def test_ablations_are_compared_in_pairs():
     """A factor common to a seed cancels."""
     row = judged(
-        named(lowrank_claims.CLAIMS, "C8.paired"), **known_low_rank.ablations(16)["as stated"]
+        named(lowrank_claims.CLAIMS, "C8.paired"), **known_low_rank.ablations()["as-stated"]
     )
     first = next(iter(row["conditions"].values()))
     assert first["value"] == pytest.approx(2 * np.log10(50 / 40), abs=1e-4)

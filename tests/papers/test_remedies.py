@@ -9,8 +9,8 @@ from compgen_jax.papers.forced_rendering.image_quantities import difference
 from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, run
 
 STRIPES = np.stack(
-    [np.broadcast_to(draw(c, 0)[0], (N, N)) for c in range(N)]
-    + [np.broadcast_to(draw(0, c)[:, 0], (N, N)).T for c in range(N)]
+    [np.tile(draw(c, 0)[0], (N, 1)) for c in range(N)]
+    + [np.tile(draw(0, c)[:, :1], N) for c in range(N)]
 )
 OOD = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
 

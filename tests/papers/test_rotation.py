@@ -8,8 +8,6 @@ import pytest
 
 from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering import rotation_claims
-from compgen_jax.runs import results
-from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.criteria import known_turns
 from tests.papers.decoders import is_rendered
 
@@ -18,57 +16,18 @@ PLACES = (np.arange(160, 200, 5) - 155) / 45
 
 
 @cache
-def score(objects):
-    """Of a task of these objects, of which the first has a gap."""
-    gap = GapConfig(of=objects[:1] if len(objects) > 1 else ())
-    return results.scorer(Rotation(side=SIDE, angles=ANGLES, objects=objects, gap=gap).make())
-
-
-@cache
-def true(objects=(4, 7)):
-    return score(objects)(np.zeros((1, ANGLES * len(objects), SIDE, SIDE), np.float32))
-
-
-@cache
 def known(name, objects=(4, 7)):
     with jax.numpy_rank_promotion("allow"):
-        return known_turns.turned(score(objects), ANGLES * len(objects), SIDE)[name]
-
-
-def test_known_maps_draw_what_they_say():
-    cells = true()
-    factors = cells.factors.tolist()
-    at = {tuple(cell): image for cell, image in zip(factors, cells.truths, strict=True)}
-    label, other = cells.factors[0, 1], cells.factors[-1, 1]
-    assert cells.factors[cells.held_out, 0].tolist() == list(range(160, 200, 5))
-    drawn = known_turns.images(cells)
-    for name, images in drawn.items():
-        np.testing.assert_array_equal(images[~cells.held_out], cells.truths[~cells.held_out], name)
-    before, after = at[155.0, label], at[200.0, label]
-    for index, share in zip(np.flatnonzero(cells.held_out), PLACES, strict=True):
-        angle, (near, far) = factors[index][0], (before, after)[:: 1 if share < 0.5 else -1]
-        expected = {
-            "mixture": (1 - share) * before + share * after,
-            "halves": (before + after) / 2,
-            "true": at[angle, label],
-            "nearest edge": near,
-            "beyond": 1.5 * near - 0.5 * far,
-            "brighter": np.maximum(before, after),
-            "best constant": cells.truths[~cells.held_out].mean(axis=0),
-            "another object": at[angle, other],
-            "blank": 0 * near,
-        }
-        for name, image in expected.items():
-            np.testing.assert_allclose(drawn[name][index], image, atol=1e-6, err_msg=name)
+        return known_turns.turned(objects, ANGLES, SIDE)[name]
 
 
 def test_mixing_of_what_is_known():
-    cells = true((4,))
+    score, cells = known_turns.scorer_of((4,), ANGLES, SIDE)
     (gap,) = circle.gaps(cells.factors, cells.held_out)
     before, after = (cells.truths[edge].astype(np.float64) for edge in gap.edges)
     signals = np.stack([cells.truths, cells.truths]).astype(np.float64)
     signals[0, gap.cells] = 0.6 * before + 0.2 * after
-    found = rotation_claims.mixing(score((4,))(signals))
+    found = rotation_claims.mixing(score(signals))
     np.testing.assert_allclose(found.residual, [0, found.true_residual], atol=1e-9)
     assert found.share[0] == pytest.approx(0.25)
     assert found.ideal_share == pytest.approx(np.mean([1, 2, 3, 4, 4, 3, 2, 1]) / 9)
@@ -91,7 +50,7 @@ def outside(edges_Px2, images_QxP):
 
 def test_logits_of_the_gap_are_compared_with_those_at_id_angles():
     """Against lstsq, window by window: 5 degrees apart, the gap's edges are 155 and 200."""
-    cells = known("mixed logits", (4,)).cells
+    cells = known("mixed-logits", (4,)).cells
     drawn = np.clip(cells.predictions.astype(np.float64), 0.01, 0.99)
     logits = np.log(drawn / (1 - drawn)).reshape(len(drawn), ANGLES, -1)
     angle = {a: i for i, a in enumerate(cells.factors[:, 0].tolist())}
@@ -108,22 +67,29 @@ def test_logits_of_the_gap_are_compared_with_those_at_id_angles():
     np.testing.assert_allclose(rotation_claims.logit_residual(cells), expected, rtol=1e-6)
 
 
-def test_trivial_shares_are_those_of_the_known_maps(monkeypatch):
-    """Also what is drawn in the gap, as its mean square: a share may be 0 for many images."""
-    shares = rotation_claims.trivial_shares(known("true").cells)
+def test_shares_of_trivial_predictors_are_counted_one_by_one(monkeypatch):
+    """Also what they draw in the gap, as its mean square: a share may be 0 for many images."""
+    _, cells = known_turns.scorer_of((4, 7), ANGLES, SIDE)
+    at = dict(zip(map(tuple, cells.factors.tolist()), cells.truths, strict=True))
+    label, other = cells.factors[0, 1], cells.factors[-1, 1]
+    before, after = at[155, label], at[200, label]
+    mean, hits, squares = cells.truths[~cells.held_out].mean(axis=0), {}, {}
+    for angle, share in zip(np.arange(160, 200, 5), PLACES, strict=True):
+        nearest = before if share < 0.5 else after
+        drawn = {
+            "blank": 0 * mean,
+            "mean seen": mean,
+            "nearer edge": nearest,
+            "cross-fade": (1 - share) * before + share * after,
+            "other": at[angle, other],
+        }
+        for name, image in drawn.items():
+            hits.setdefault(name, []).append(is_rendered(image, at[angle, label], nearest))
+            squares.setdefault(name, []).append(np.square(image).mean())
+    mean_of = lambda lists: {name: pytest.approx(np.mean(x), rel=1e-5) for name, x in lists.items()}
+    assert rotation_claims.trivial_shares(cells) == mean_of(hits)
     assert rotation_claims.rendered_in_gap(known("true").cells).tolist() == [1, 1, 1]
-    cells = true()
     (gap,) = circle.gaps(cells.factors, cells.held_out)
     square = lambda results, images: np.square(images[:, gap.cells]).mean(axis=(1, 2, 3))
     monkeypatch.setattr(rotation_claims, "rendered_in_gap", square)
-    squares = rotation_claims.trivial_shares(cells)
-    maps = {"blank": "blank", "mean seen": "best constant", "nearer edge": "nearest edge",
-            "cross-fade": "mixture", "other": "another object"}  # fmt: skip
-    for name, share in shares.items():
-        drawn = known_turns.images(cells)[maps[name]]
-        assert squares[name] == pytest.approx(np.square(drawn[gap.cells]).mean(), rel=1e-5), name
-        by_hand = []
-        for cell, place in zip(gap.cells, gap.place, strict=True):
-            nearest = cells.truths[gap.edges[int(place > 0.5)]]
-            by_hand.append(is_rendered(drawn[cell], cells.truths[cell], nearest))
-        assert share == pytest.approx(np.mean(by_hand)), name
+    assert rotation_claims.trivial_shares(cells) == mean_of(squares)

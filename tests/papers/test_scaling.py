@@ -161,24 +161,32 @@ def test_an_exponent_that_says_nothing_concludes_nothing(rows, reason):
     assert bumps["verdict"] == U and bumps["reason"].startswith(reason)
 
 
-def test_seen_cells_are_looked_at_where_the_thresholds_are():
-    def share(unseen, seen):
-        rows = [
-            scored(u, 8, n, **{"seen.rendered": s})
-            for n, u, s in zip((10, 20, 40, 80), unseen, seen, strict=True)
-        ]
-        curve = claims.thresholds(rows, UNSEEN, "bumps")
-        return float(claims.seen_share(rows, curve, claims.EVERY_IMAGE)[0, 0])
+SEEN = (0.1, 0.2, 0.3, 0.4)
 
-    seen = (0.1, 0.2, 0.3, 0.4)
-    assert share((0, 0.5, 1, 1), seen) == 0.3  # between 20 and 40
-    assert share((0, 0.9, 1, 1), seen) == 0.2  # at 20
-    assert share((0, 0, 0, 0), seen) == 0.4  # above 80
-    assert share((1, 1, 1, 1), seen) == 0.1  # at 10 or below
-    assert share((1, 1, 1, 1), (np.nan, np.nan, 0.3, 0.4)) == 0.3  # stripes alone at first
-    assert np.isnan(share((1, 1, 1, 1), [np.nan] * 4))
-    assert np.isnan(share([np.nan] * 4, seen))  # unknown
-    # the grid where it is lowest counts
+
+@pytest.mark.parametrize(
+    ("unseen", "seen", "expected"),
+    [
+        ((0, 0.5, 1, 1), SEEN, 0.3),  # between 20 and 40
+        ((0, 0.9, 1, 1), SEEN, 0.2),  # at 20
+        ((0, 0, 0, 0), SEEN, 0.4),  # above 80
+        ((1, 1, 1, 1), SEEN, 0.1),  # at 10 or below
+        ((1, 1, 1, 1), (np.nan, np.nan, 0.3, 0.4), 0.3),  # stripes alone at first
+        ((1, 1, 1, 1), [np.nan] * 4, np.nan),
+        ([np.nan] * 4, SEEN, np.nan),  # unknown
+    ],
+)
+def test_seen_cells_are_looked_at_where_the_thresholds_are(unseen, seen, expected):
+    rows = [
+        scored(u, 8, n, **{"seen.rendered": s})
+        for n, u, s in zip((10, 20, 40, 80), unseen, seen, strict=True)
+    ]
+    curve = claims.thresholds(rows, UNSEEN, "bumps")
+    share = claims.seen_share(rows, curve, claims.EVERY_IMAGE)[0, 0]
+    np.testing.assert_equal(float(share), expected)
+
+
+def test_seen_cells_count_on_the_grid_where_they_are_lowest():
     table = make_table()
     for row in table:
         row["seen.rendered"] = 0.82 if row[GRID] == GRIDS[-1] else 1.0

@@ -6,8 +6,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from compgen_jax.claims import above, below, claim, learnt, note, unknown
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering.image_quantities import (
@@ -107,14 +105,3 @@ CLAIMS = (
         interpolated=True,
     ),
 )
-
-
-def trivial_errors(cells: CellResults) -> dict[str, float]:
-    """MSE OOD of every trivial predictor over a blank image's, by name."""
-    ood = cells.held_out
-    known = baselines.query_on_grid(cells.truths, ood, cells.sizes)
-    truths = cells.truths[ood]
-    return {
-        name: float(np.square(predict(known)[ood] - truths).mean() / np.square(truths).mean())
-        for name, predict in baselines.GRID_PREDICTORS.items()
-    }

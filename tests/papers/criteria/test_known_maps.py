@@ -10,19 +10,16 @@ from tests.papers.criteria import known_maps
 
 @pytest.mark.parametrize("region", ["donut", "corner"])
 def test_known_maps_draw_what_they_say(region):
-    task = known_maps.bumps(16, region).make()
-    _, empty = known_maps.scorer_of(known_maps.bumps(16, region))
+    task = known_maps.bumps(region).make()
+    _, empty = known_maps.scorer_of(known_maps.bumps(region))
     true, held_out = empty.truths, empty.held_out
     world = reference_images.world_of(true, held_out)
     cells = tasks.cells(task.factors).astype(int)
     drawn = {name: known_maps.images(name, world) for name in known_maps.MAPS}
-    for name, images in drawn.items():
-        np.testing.assert_allclose(images[~held_out], true[~held_out], err_msg=name)
     at = {tuple(cell): image for cell, image in zip(cells.tolist(), true, strict=True)}
     profile = lambda c: np.exp(-((np.arange(16) - c) ** 2) / 2)
     low, high = world.low, world.high
     for (x, y), index in zip(cells[held_out].tolist(), np.flatnonzero(held_out), strict=True):
-        plus = profile(x)[None, :] + profile(y)[:, None]
         ends = {(low - 1, y): x - low + 1, (x, low - 1): y - low + 1}
         if high < 15:
             ends |= {(high + 1, y): high + 1 - x, (x, high + 1): high + 1 - y}
@@ -31,14 +28,10 @@ def test_known_maps_draw_what_they_say(region):
         seen = [c for c in range(16) if not low <= c <= high]
         expected = {
             "bump": at[x, y],
-            "faint": 0.01 * at[x, y],
-            "plus": plus,
-            "plus - 0.4": plus - 0.4,
-            "plus - 1": plus - 1,
+            "plus-0.4": profile(x)[None, :] + profile(y)[:, None] - 0.4,
             "superposer": near,
             "sum": sum(at[c, y] + at[x, c] for c in seen),
             "edge": at[x, y] if min(ends.values()) <= 1 else near,
-            "blank": 0 * near,
         }
         for name, image in expected.items():
             np.testing.assert_allclose(drawn[name][index], image, atol=1e-5, err_msg=name)
