@@ -1,7 +1,5 @@
 """Claims on images: what must be learnt, and when it is asked."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -46,18 +44,12 @@ def network(cells, metric=0.5, stripes=1.0, **others):
     second = cells.scores | {"rendered_second": cells.scores["rendered"]}
     true = results.truths_at(SETTINGS.make(), bump.stripe_points(SETTINGS.grid))
     drawn = np.concatenate([stripes * true, np.zeros_like(true[:1])])
-    support = SimpleNamespace(samples=9)
     return run(
-        cells._replace(scores=second), outputs=dict.fromkeys(METRICS, metric),
-        config=SimpleNamespace(task=SimpleNamespace(
-            grid=SETTINGS.grid, make=SETTINGS.make, support=support)),
-        predict=lambda points: np.stack([drawn] * 3), **others,
-    )  # fmt: skip
-
-
-def runs_of(claim, every, **others):
-    runs = dict.fromkeys(claim.runs, every) | others
-    return {name: [one] if name == "by_bumps" else one for name, one in runs.items()}
+        cells._replace(scores=second),
+        outputs=dict.fromkeys(METRICS, metric),
+        predict=lambda points: np.stack([drawn] * 3),
+        **others,
+    )
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
@@ -65,8 +57,9 @@ def test_nothing_is_concluded_unless_every_network_is_trained(claim):
     untrained = network(cell_results([[blank(0, 0)] * len(CELLS)] * 3), stripes=-1.0)
     net = network(decoder(blank))
     gate = GATES.get(claim.name) or GATES.get(claim.name.partition(".")[0], "exact accuracy ID")
-    for name in claim.runs.keys() - {"none", "by_bumps"}:
-        reason = judged(claim, **runs_of(claim, net, **{name: untrained}))["reason"]
+    for name in claim.runs.keys() - {"none"}:
+        runs = dict.fromkeys(claim.runs, net) | {name: untrained}
+        reason = judged(claim, **runs)["reason"]
         assert reason.startswith(f"not trained: {gate}") and f"{gate} 1" not in reason
 
 
@@ -75,5 +68,5 @@ def test_late_checkpoints_are_judged(claim):
     late = network(decoder(blank))
     late.interpolator = decoder(draw)
     end = network(decoder(draw), 0.9, -1.0, late=late)
-    of_late, of_end = (judged(claim, **runs_of(claim, net)) for net in (late, end))
+    of_late, of_end = (judged(claim, **dict.fromkeys(claim.runs, net)) for net in (late, end))
     np.testing.assert_equal(of_end, of_late)

@@ -22,13 +22,7 @@ from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.metrics.reference_images import World, neighbours, world_of
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.supports import SupportConfig
-from tests.papers.criteria.known_maps import (
-    GAIN,
-    SEEDS,
-    bumps,
-    images,
-    scorer_of,
-)
+from tests.papers.criteria.known_maps import GAIN, SEEDS, bumps, images, scorer_of
 from tests.papers.criteria.matrix import Matrix, rows_of
 
 HIDDEN = 3  # layers
@@ -81,9 +75,7 @@ def within(point, world):
 def swirling(point, t, world):
     offset, nearness = within(point, world)
     sine, cosine = jnp.sin(TURN * t * nearness), jnp.cos(TURN * t * nearness)
-    turned = jnp.stack(
-        [cosine * offset[0] - sine * offset[1], sine * offset[0] + cosine * offset[1]]
-    )
+    turned = jnp.array([[cosine, -sine], [sine, cosine]]) @ offset
     return mixed(point - offset + turned, t, world)
 
 
