@@ -7,6 +7,7 @@ The last two kinds are NumPy.
 
 import math
 import operator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -45,8 +46,7 @@ class Query(NamedTuple):
 
 
 def best_constant(query: Query):
-    """The mean truth of ID and of held-out points apart: fitted to the region that it is scored
-    on."""
+    """The mean truth, fitted to the region that it is scored on."""
     means_B = jnp.mean(query.truths, axis=tuple(range(1, query.truths.ndim)))
     levels = [
         jnp.sum(jnp.where(mask_B, means_B, 0.0)) / jnp.sum(mask_B)
@@ -66,31 +66,10 @@ BASELINES = {
 
 
 def knows_id(name: str) -> bool:
-    """Whether a predictor is right where training showed the answer."""
     return name.startswith("nearest_") or name in FROM_CODES
 
 
 # --- from the codes that one seed was shown; NumPy, float64 -------------------------------------
-
-
-def interpolate(codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): the interpolator: Gaussian kernel ridge regression from codes to outputs, fitted to
-    S points. Its length is the one of `LENGTHS` with the least leave-one-out error. See
-    `_regression`."""
-    return _regression(_gaussian, codes_SxE, truths_Sx, codes_BxE)
-
-
-def wide_network(codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): what an infinitely wide ReLU network predicts that is trained on S points until it
-    fits them.
-
-    It is kernel ridge regression with the neural tangent kernel, which learns no features (Lippl
-    and Stachenfeld 2024, arXiv:2405.16391). Beside every code stands a constant. See `_regression`.
-    """
-    return _regression(_tangent, codes_SxE, truths_Sx, codes_BxE)
-
-
-FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
 
 
 def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
@@ -134,6 +113,8 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
 
 
 def _gaussian(codes_SxE, centred_SxP, queries_BxE):
+    """Gaussian kernel ridge regression. Its length is the one of `LENGTHS` with the least
+    leave-one-out error."""
     squares_SxS = _squared_distances(codes_SxE, codes_SxE)
     apart = squares_SxS + np.diag(np.full(len(codes_SxE), np.inf))
     neighbour = np.median(np.sqrt(apart.min(axis=1)))
@@ -141,14 +122,20 @@ def _gaussian(codes_SxE, centred_SxP, queries_BxE):
     for length in LENGTHS:
         scale = 2 * (length * neighbour) ** 2
         kernel_SxS = np.exp(-squares_SxS / scale)
-        error, _, weights_SxP = kernel_ridge(kernel_SxS, centred_SxP, centred=True)
-        fits.append((error, scale, weights_SxP))
+        inverse_SxS = np.linalg.inv(kernel_SxS + KERNEL_RIDGE * np.eye(len(kernel_SxS)))
+        weights_SxP = inverse_SxS @ centred_SxP
+        # without a point the mean, which is fitted too, moves away by output / (S - 1)
+        moved_SxP = inverse_SxS.sum(axis=1, keepdims=True) * centred_SxP / (len(codes_SxE) - 1)
+        missed_SxP = (weights_SxP + moved_SxP) / np.diag(inverse_SxS)[:, None]
+        fits.append((np.mean(missed_SxP**2), scale, weights_SxP))
     limit = min(error for error, *_ in fits) + TIED * np.mean(centred_SxP**2)
     _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= limit)
     return np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
 
 
 def _tangent(codes_SxE, centred_SxP, queries_BxE):
+    """What an infinitely wide ReLU network predicts that is trained until it fits the points (Lippl
+    and Stachenfeld 2024, arXiv:2405.16391). Beside every code stands a constant."""
     constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
     # The codes are padded twice on purpose: of one array, NumPy computes A A^T by another BLAS
     # routine, whose last bits differ.
@@ -179,25 +166,15 @@ def tangent_kernel(a_AxE, b_BxE):
     return tangent
 
 
-def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: bool = False):
-    """Ridge regression with a kernel between S points: the leave-one-out mean squared error; A =
-    (kernel + ridge I)^-1; and the weights A outputs, (S, P).
-
-    Errors are (A outputs)_i / A_ii. `centred`: of outputs less their mean, which is fitted too;
-    without a point it moves away by output / (S - 1).
-    """
-    inverse = np.linalg.inv(kernel_SxS + ridge * np.eye(len(kernel_SxS)))
-    weights_SxP = missed_SxP = inverse @ outputs_SxP
-    if centred:
-        moved_SxP = inverse.sum(axis=1, keepdims=True) * outputs_SxP / (len(outputs_SxP) - 1)
-        missed_SxP = weights_SxP + moved_SxP
-    return np.mean((missed_SxP / np.diag(inverse)[:, None]) ** 2), inverse, weights_SxP
-
-
 def _squared_distances(a_AxE, b_BxE):
     from scipy.spatial.distance import cdist  # takes a fifth of a second to import
 
     return cdist(a_AxE, b_BxE, "sqeuclidean")
+
+
+# (codes (S, E), truths (S, ...), codes (B, E)) -> (B, ...)
+interpolate, wide_network = (partial(_regression, fit) for fit in (_gaussian, _tangent))
+FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
 
 
 # --- on a grid, from ID cells alone; NumPy, float64 ---------------------------------------------
@@ -217,7 +194,6 @@ def query_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Q
 
 
 def id_constant(query: Query):
-    """The mean of the ID outputs over cells and entries."""
     return np.full(query.truths.shape, query.truths[~query.held_out].mean())
 
 

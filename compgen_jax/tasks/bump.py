@@ -193,8 +193,7 @@ def _random_pixel(key, grid: int):
 
 
 def second_position(point, grid: int):
-    """(2,): the pixel of the second bump where the first one's cell is measured; the same for all
-    seeds of training."""
+    """(2,): the second bump's pixel where the first one's cell is measured, for all seeds."""
     x, y = jnp.nan_to_num(jnp.round(point)).astype(jnp.int32)
     key = jax.random.fold_in(jax.random.key(0), sampling.tag("second object"))
     return _random_pixel(jax.random.fold_in(jax.random.fold_in(key, x), y), grid)
@@ -218,7 +217,6 @@ def _object(point, settings: Bump) -> tuple:
 
 @functools.lru_cache(maxsize=64)
 def support(settings: Bump) -> Support:
-    """The factors and the region of the task. Raises ConfigError."""
     grid, size, region = settings.grid, settings.size, settings.support
     low, high = region.low, region.high
     if region.side:
@@ -236,28 +234,25 @@ def support(settings: Bump) -> Support:
 
 
 def n_stripes(settings: Bump) -> int:
-    """The number of stripes in a training set."""
     stripes = 2 * settings.grid * settings.stripes.copies
     return min(stripes, settings.images) if settings.images else stripes
 
 
 def n_points(settings: Bump) -> int:
-    """The number of complete points in a training set."""
     if settings.images:
         return settings.images - n_stripes(settings)
     return support(settings).n_samples()
 
 
 def stripe_points(grid: int):
-    """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1 (paper
-    Figures 4a and 7a)."""
+    """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones (Figures 4a and 7a)."""
     pixels = np.arange(grid, dtype=np.float32)
     return jnp.asarray(marginals.points([Factor("x", pixels), Factor("y", pixels)]))
 
 
 def training_points(key, settings: Bump):
-    """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
-    first n are the same for any number of points. With two bumps, or shuffled codes, F = 4."""
+    """(examples, F): the copies of the stripes, then points of the seen region. With two bumps, or
+    shuffled codes, F = 4."""
     points = support(settings).sample(key, n_points(settings))
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
@@ -296,11 +291,8 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     scores = images.scores(signal, truth, point[:2], *tolerances)
     nearest = support(settings).nearest_seen(point) if nearest is None else nearest
     nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
-    scores["rendered"] = jnp.where(
-        jnp.isnan(nearest).any(),  # the point is seen
-        images.rendered(signal, truth),
-        images.rendered(signal, truth, nearest_image),
-    )
+    is_seen = jnp.isnan(nearest).any()
+    scores["rendered"] = images.rendered(signal, truth, nearest_image, is_seen)
     if settings.size.values:
         all_sizes = _bumps_of_all_sizes(point[0], point[1], settings)
         errors_S = images.mean_squared_error(signal[None], all_sizes)

@@ -98,7 +98,6 @@ def is_missing(coordinate):
 
 
 def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
-    """The codes of factors with so many cells."""
     codes, lengths = [], {"ramp": 1, "positional": 2 * FREQUENCIES}
     for count in counts:
         absent = -1.0 if config.missing == "off_grid" else None
@@ -209,6 +208,5 @@ def code_of_factor(factor, kind: str, config: CodesConfig = CodesConfig()) -> Co
 
 
 def span(values):
-    """The middle of a factor's values, and half their range."""
     middle, half = (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
     return float(middle), float(half) or 1.0

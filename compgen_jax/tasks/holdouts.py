@@ -5,9 +5,8 @@
     random(.3, seed=0)                    a named function, alone or within a condition
     montero dsprites shape2tx             a published name; in quotes within a condition
 
-docs/how_to/hold_out.md has all of them. `share` is the share of all combinations that is held out,
-as nearly as whole values allow. Points are float32, so numbers are the same if they differ by less
-than 1e-6 of the larger.
+docs/how_to/hold_out.md has all of them. Points are float32, so numbers are the same if they differ
+by less than 1e-6 of the larger.
 """
 
 import ast
@@ -291,8 +290,7 @@ class _Reader:
         return np.all(masks, axis=0)
 
     def region(self, name: str, chosen: list, share: float):
-        """What a function of `REGIONS` holds out. The factors with fewest values come first; those
-        after them make up for what rounding leaves."""
+        """The factors with fewest values come first; those after them make up for rounding."""
         is_joint, n_seen, _ = REGIONS[name]
         sizes = counts(self.factors)
         real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]

@@ -41,7 +41,7 @@ def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tol
     }
 
 
-def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
+def rendered(prediction_HxW, truth_HxW, nearest_HxW=None, is_seen=False):
     """Whether the prediction shows the truth: a scalar bool, also under `jit` and `vmap`.
 
     A prediction is rendered if all of these hold:
@@ -49,10 +49,10 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
         `LEAST_R2`. A bump shifted by half a sigma keeps .88, by a whole sigma .60.
       (ii) Its gain, the slope of its least-squares fit by the truth and a constant, is between
         `LEAST_GAIN` and `MOST_GAIN`.
-      (iii) It correlates more with the truth than with `nearest_HxW`, if that is given: the true
-        image at the ID cell nearest to a held-out point.
+      (iii) It correlates more with the truth than with `nearest_HxW`, if that is given and the
+        point is not seen: the true image at the ID cell nearest to a held-out point.
 
-    So its level does not matter; what is constant or not finite is not rendered.
+    What is constant or not finite is not rendered.
     """
     covariance = _covariance(prediction_HxW, truth_HxW)
     variance, truth_variance = (_covariance(x, x) for x in (prediction_HxW, truth_HxW))
@@ -65,7 +65,7 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
     # both correlations, times the standard deviations of all three images
     with_truth = covariance * jnp.sqrt(nearest_variance)
     with_nearest = _covariance(prediction_HxW, nearest_HxW) * jnp.sqrt(truth_variance)
-    return is_rendered & ((nearest_variance == 0) | (with_truth > with_nearest))
+    return is_rendered & (is_seen | (nearest_variance == 0) | (with_truth > with_nearest))
 
 
 def squared_correlation(prediction_HxW, truth_HxW):

@@ -64,11 +64,11 @@ class Inverse(Bump):
         def scores(prediction, truth, point):
             if is_code:
                 splits = np.cumsum(units)[:-1].tolist()
-                said, right = (
+                answered, right = (
                     jnp.stack([jnp.argmax(part) for part in jnp.split(vector, splits)])
                     for vector in (prediction, truth)
                 )
-                off_F = jnp.abs(said - right)
+                off_F = jnp.abs(answered - right)
                 off_F = jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
             else:
                 off_F = jnp.abs(prediction - truth) / jnp.array(steps)
@@ -84,10 +84,11 @@ class Inverse(Bump):
 def reading(task: Task) -> Task:
     """`task`, which maps a code to one image, reversed for factors of any kind; see `answer_codes`
     and `factor_scores`."""
-    factors = task.factors
+    factors, codes = task.factors, answer_codes(task.factors)
 
     def example(key, point):
-        return Example(task.example(key, point).target, answer_of(point, factors))
+        answer = encodings.joined(point[: len(factors)], codes)
+        return Example(task.example(key, point).target, answer)
 
     def r2_of_means(means):
         """1 - mean squared error / the variance of the values over the whole grid (Schott et al.
@@ -118,10 +119,6 @@ def answer_codes(factors) -> list[encodings.Code]:
         kind = "circle" if np.isfinite(factor.period) else "scaled"
         codes.append(encodings.code_of_factor(factor, kind if factor.real else "onehot"))
     return codes
-
-
-def answer_of(point, factors):
-    return encodings.joined(point[: len(factors)], answer_codes(factors))
 
 
 def factor_scores(prediction, truth, point, factors) -> dict:

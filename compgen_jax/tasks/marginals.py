@@ -9,7 +9,6 @@ A marginal's code has this one factor, all others are missing. Its image is one 
 
 import itertools
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -54,42 +53,34 @@ def images(kind: str, picture, factors, support_B):
         raise ValueError("marginals need a cell that is shown")
     draw = jax.jit(jax.vmap(picture))
     cells, indices = tasks.cells(factors), grids.indices(sizes)
-    collect = _slices if kind == "slice" else partial(_means_or_unions, kind)
-    collected, exist = collect(draw, cells, indices, support_B, sizes)
+    if kind == "slice":
+        # on the lines through the cell of the support that is nearest to the grid's middle
+        apart = np.square(indices - (np.array(sizes) - 1) / 2).sum(axis=1)
+        middle = indices[np.argmin(np.where(support_B, apart, np.inf))]
+        lines = [np.tile(middle, (size, 1)) for size in sizes]
+        for factor, line in enumerate(lines):
+            line[:, factor] = np.arange(len(line))
+        index = np.concatenate(lines) @ np.cumprod([1, *sizes[:-1]])
+        collected = np.concatenate([pictures for _, pictures in _batches(draw, cells[index])])
+        exist = support_B[index]
+    else:
+        rows_BxF = (indices + np.cumsum((0, *sizes[:-1])))[support_B]
+        collected, count = None, np.bincount(rows_BxF.ravel(), minlength=sum(sizes))
+        collect, start = (np.add, 0.0) if kind == "mean" else (np.maximum, -np.inf)
+        for some, pictures in _batches(draw, cells[support_B]):
+            if collected is None:
+                collected = np.full((len(count), *pictures.shape[1:]), start)
+            for rows in rows_BxF[some].T:
+                collect.at(collected, rows, pictures)
+        if kind == "mean":
+            collected /= np.maximum(count, 1).reshape((-1,) + (1,) * (collected.ndim - 1))
+        exist = count > 0
     exists = exist.reshape((-1,) + (1,) * (collected.ndim - 1))
     return np.where(exists, collected, 0.0).astype(np.float32), exist
 
 
-def _means_or_unions(kind, draw, cells, indices_BxF, support_B, sizes):
-    cells, rows_BxF = cells[support_B], (indices_BxF + np.cumsum((0, *sizes[:-1])))[support_B]
-    collected, count = None, np.bincount(rows_BxF.ravel(), minlength=sum(sizes))
-    for some, pictures in _batches(draw, cells):
-        if collected is None:
-            start = 0.0 if kind == "mean" else -np.inf
-            collected = np.full((len(count), *pictures.shape[1:]), start)
-        collect = np.add if kind == "mean" else np.maximum
-        for rows in rows_BxF[some].T:
-            collect.at(collected, rows, pictures)
-    if kind == "mean":
-        collected /= np.maximum(count, 1).reshape((-1,) + (1,) * (collected.ndim - 1))
-    return collected, count > 0
-
-
-def _slices(draw, cells, indices_BxF, support_B, sizes):
-    """Pictures on the lines through the cell of the support that is nearest to the grid's
-    middle."""
-    middle = (np.array(sizes) - 1) / 2
-    apart = np.where(support_B, np.square(indices_BxF - middle).sum(axis=1), np.inf)
-    lines = [np.tile(indices_BxF[np.argmin(apart)], (size, 1)) for size in sizes]
-    for factor, line in enumerate(lines):
-        line[:, factor] = np.arange(len(line))
-    index = np.concatenate(lines) @ np.cumprod([1, *sizes[:-1]])
-    pictures = [pictures for _, pictures in _batches(draw, cells[index])]
-    return np.concatenate(pictures), support_B[index]
-
-
 def _batches(draw, points):
-    """(which points, their pictures), `AT_ONCE` at a time, by one program; NumPy, float64."""
+    """(which points, their pictures), float64, `AT_ONCE` at a time by one program."""
     for start in range(0, len(points), AT_ONCE):
         some = points[start : start + AT_ONCE]
         filled = np.concatenate([some, np.tile(some[-1:], (AT_ONCE - len(some), 1))])

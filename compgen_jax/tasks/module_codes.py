@@ -57,15 +57,10 @@ def encode(z, settings: LatentCodeConfig):
         interval = jnp.floor(scaled + 1e-4)  # as for tokens
         moved = (to[interval.astype(jnp.int32) % INTERVALS] + scaled - interval) / INTERVALS
         return jnp.where(z >= 1, z, moved)
-    if name == "invertible":
-        return _coupled(z, settings)
-    raise ValueError("examples of a task are no function of its latent alone")
-
-
-def _coupled(z, settings: LatentCodeConfig):
-    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns; s
-    and t have two hidden layers of sigmoids."""
-    rng, modules = np.random.default_rng([settings.seed, 2]), len(z)
+    if name == "fewshot":
+        raise ValueError("examples of a task are no function of its latent alone")
+    # (a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns
+    rng = np.random.default_rng([settings.seed, 2])
     halves = [z[: modules // 2], z[modules // 2 :]]
     for index in range(COUPLINGS):
         a, b = halves[index % 2], halves[1 - index % 2]

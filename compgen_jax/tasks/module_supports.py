@@ -82,26 +82,21 @@ def connects(sets_SxM) -> bool:
     return n_parts == 1
 
 
-def least_to_connect(modules: int, most: int) -> int:
-    """ceil((M - 1) / (K - 1)), at least 1."""
-    if modules == 1:
-        return 1
-    if most == 1:
-        raise ConfigError("config.task.most=1: single modules connect nothing; must be at least 2")
-    return -(-(modules - 1) // (most - 1))
-
-
 # --- splits ----------------------------------------------------------------------------------
 
 
 def limits(kind: str, modules: int, most: int) -> tuple[int, int]:
+    """How many sets are seen at least, as M modules need ceil((M - 1) / (K - 1)) sets to be
+    connected, and at most."""
     groups, greatest = [modules], n_sets(modules, most) - 1
     if kind == "disconnected":
         groups = [modules // 2, modules - modules // 2]
         greatest = n_sets(1, most) + n_sets(modules - 1, most)
     elif kind == "non_compositional":
         groups, greatest = [modules - 1], n_sets(modules - 1, most)
-    least = sum(least_to_connect(group, most) for group in groups)
+    if most == 1 and max(groups) > 1:
+        raise ConfigError("config.task.most=1: single modules connect nothing; must be at least 2")
+    least = sum(max(1, -(-(group - 1) // max(most - 1, 1))) for group in groups)
     return max(least, modules) if kind == "unpopular" else least, greatest
 
 
@@ -135,13 +130,44 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
     """(T,) bool, in the order of `all_sets`: which sets are seen. Raises ConfigError."""
     n, kind = n_seen(settings, modules, most), settings.name
     rng, sets_TxM = np.random.default_rng(settings.seed), all_sets(modules, most)
+    none_T, groups = np.zeros(len(sets_TxM), bool), [np.arange(modules)]
+    options_T = ~none_T
     if kind == "popular":
-        return _popular(rng, sets_TxM, most, n)
+        # the number of sets with one of the first 1, 2, ... modules
+        touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
+        hubs = int((touching <= n).sum())
+        seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
+        for _ in range(DRAWS):
+            filled_T = _filled(rng, seen_T, next_T, n)
+            if connects(sets_TxM[filled_T]):
+                return filled_T
+        # no hub: module 0 in every set
+        order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])
+        return _filled(rng, _tree(sets_TxM, most, order, lambda joined: 0), next_T, n)
     if kind == "unpopular":
-        return _unpopular(sets_TxM, most, n)
+        core = max(c for c in range(1, modules) if n_sets(c, most) + modules - c <= n)
+        seen_T = ~sets_TxM[:, core:].any(1)
+        fits_T = ~sets_TxM[:, core + 1 :].any(1)
+        seen_T[index_of(np.eye(modules, dtype=bool)[core:] | (np.arange(modules) == 0))] = True
+        seen_T[np.flatnonzero(fits_T & ~seen_T)[: n - seen_T.sum()]] = True
+        return seen_T
     if kind == "equal":
-        return _equal(rng, sets_TxM, most, n)
-    options_T, groups = np.ones(len(sets_TxM), bool), [np.arange(modules)]
+        for _ in range(DRAWS):
+            seen_T = _evened(rng, sets_TxM, _filled(rng, none_T, options_T, n), none_T)
+            if connects(sets_TxM[seen_T]):
+                return seen_T
+        # the most equal of some supports that contain a path, in which no module occurs thrice
+        closest_T, least = None, np.inf
+        for _ in range(DRAWS):
+            order = rng.permutation(modules)
+            path_T = _tree(sets_TxM, most, order, lambda joined: joined - 1)
+            seen_T = _evened(rng, sets_TxM, _filled(rng, path_T, options_T, n), path_T)
+            spread = np.ptp(sets_TxM[seen_T].sum(0))
+            if spread < least:
+                closest_T, least = seen_T, spread
+            if spread <= 1:
+                break
+        return closest_T
     if kind == "non_compositional":
         options_T, groups = ~sets_TxM[:, -1], [np.arange(modules - 1)]
     elif kind == "disconnected":
@@ -151,55 +177,11 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
         groups = np.split(np.arange(modules), [first])
     # n of the options at random such that every group of modules is connected in itself
     for _ in range(DRAWS):
-        seen_T = _some(rng, options_T, n)
+        seen_T = _filled(rng, none_T, options_T, n)
         if all(connects(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
             return seen_T
     trees = [_tree(sets_TxM, most, rng.permutation(group), rng.integers) for group in groups]
     return _filled(rng, np.any(trees, axis=0), options_T, n)
-
-
-def _popular(rng, sets_TxM, most: int, n: int):
-    modules = sets_TxM.shape[1]
-    # the number of sets with one of the first 1, 2, ... modules
-    touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
-    hubs = int((touching <= n).sum())
-    seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
-    for _ in range(DRAWS):
-        filled_T = _filled(rng, seen_T, next_T, n)
-        if connects(sets_TxM[filled_T]):
-            return filled_T
-    order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])  # no hub: module 0 in every set
-    return _filled(rng, _tree(sets_TxM, most, order, lambda joined: 0), next_T, n)
-
-
-def _unpopular(sets_TxM, most: int, n: int):
-    modules = sets_TxM.shape[1]
-    core = max(c for c in range(1, modules) if n_sets(c, most) + modules - c <= n)
-    seen_T = ~sets_TxM[:, core:].any(1)
-    fits_T = ~sets_TxM[:, core + 1 :].any(1)
-    seen_T[index_of(np.eye(modules, dtype=bool)[core:] | (np.arange(modules) == 0))] = True
-    seen_T[np.flatnonzero(fits_T & ~seen_T)[: n - seen_T.sum()]] = True
-    return seen_T
-
-
-def _equal(rng, sets_TxM, most: int, n: int):
-    every_T = np.ones(len(sets_TxM), bool)
-    for _ in range(DRAWS):
-        seen_T = _evened(rng, sets_TxM, _some(rng, every_T, n), ~every_T)
-        if connects(sets_TxM[seen_T]):
-            return seen_T
-    # the most equal of some supports that contain a path, in which no module occurs thrice
-    closest_T, least = None, np.inf
-    for _ in range(DRAWS):
-        order = rng.permutation(sets_TxM.shape[1])
-        path_T = _tree(sets_TxM, most, order, lambda joined: joined - 1)
-        seen_T = _evened(rng, sets_TxM, _filled(rng, path_T, every_T, n), path_T)
-        spread = np.ptp(sets_TxM[seen_T].sum(0))
-        if spread < least:
-            closest_T, least = seen_T, spread
-        if spread <= 1:
-            break
-    return closest_T
 
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
@@ -236,12 +218,9 @@ def _tree(sets_TxM, most: int, order, joint: Callable):
     return tree_T
 
 
-def _some(rng, options_T, n: int):
-    some_T = np.zeros(len(options_T), bool)
-    some_T[rng.choice(np.flatnonzero(options_T), n, replace=False)] = True
-    return some_T
-
-
 def _filled(rng, seen_T, options_T, n: int):
     """The seen sets and as many of the options as make them n."""
-    return seen_T | _some(rng, options_T & ~seen_T, n - seen_T.sum())
+    filled_T = seen_T.copy()
+    options_S = np.flatnonzero(options_T & ~seen_T)
+    filled_T[rng.choice(options_S, n - seen_T.sum(), replace=False)] = True
+    return filled_T

@@ -123,7 +123,28 @@ class Modules(LatentTask):
             raise ConfigError(f"config.task.tasks={self.tasks}: {limit}")
 
     def make(self):
-        return _shown_again(super().make(), self) if self.tasks else super().make()
+        task = super().make()
+        if not self.tasks:
+            return task
+        with jax.ensure_compile_time_eval():
+            draw = partial(draw_latent, dataset=task.dataset(None), law=self.weights)
+            latents = jax.vmap(draw)(jax.random.split(stream(self.seed, "tasks"), self.tasks))
+            # a column behind the latent numbers the tasks
+            table = sampling.table(jnp.column_stack([latents, jnp.arange(self.tasks)]))
+
+        def example(key, point):
+            if len(point) > self.modules:
+                number = point[self.modules].astype(int)
+                key = jax.random.fold_in(stream(self.seed, "inputs"), number)
+            return task.example(key, point[: self.modules])
+
+        return task._replace(
+            example=example,
+            dataset=lambda key: table,
+            examples=self.tasks,
+            next_batch=sampling.epochs,
+            baselines=task.baselines | {"interpolator": partial(interpolated, settings=self)},
+        )
 
     def code_r2(self):
         return _means_and_code_r2(self)[1]
@@ -157,8 +178,7 @@ def stream(seed: int, name: str):
 
 
 def draw_arrays(key_of, modules: int, inputs: int, hidden: int, outputs: int, scale: float):
-    """A teacher's weights, biases and readout, each drawn by the key `key_of(name)`: truncated
-    normal of variance `scale` / fan in, biases uniform in [0, `BIAS`)."""
+    """Weights, biases and readout, each drawn by the key `key_of(name)`."""
     law = jax.nn.initializers.variance_scaling(
         scale, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=(0,)
     )
@@ -183,8 +203,7 @@ def respond(teacher: Teacher, latent, inputs_SxI):
 
 
 def weigh(key, active_M, law: str):
-    """The latent (M,) of a set of modules (M,), which is 1 for active ones; see `LatentTask` for
-    `law`."""
+    """The latent (M,) of a set of modules (M,), 1 for active ones, by a law of `LatentTask`."""
     if law == "khot":
         return active_M
     if law == "discrete":
@@ -199,7 +218,6 @@ def _weigh_all(keys, active, law: str):
 
 
 def draw_latent(key, dataset: sampling.Table, law: str):
-    """Weights for one of the table's sets, each with the same probability."""
     return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
@@ -209,12 +227,12 @@ def draw_inputs(key, samples: int, settings: Modules):
 
 
 def example(key, point, settings: Modules, teacher: Teacher) -> Example:
-    """((code (E,), inputs (S, I)), outputs (S, O)) of one latent; the key draws the inputs."""
+    """((code (E,), inputs (S, I)), outputs (S, O)); the key draws the inputs."""
     inputs = draw_inputs(key, settings.samples, settings)
     if settings.code.name == "fewshot":
         key = jax.random.fold_in(key, sampling.tag("fewshot"))
-        shown = draw_inputs(key, settings.code.pairs, settings)
-        code = jnp.concatenate([shown, respond(teacher, point, shown)], axis=1).ravel()
+        paired = draw_inputs(key, settings.code.pairs, settings)
+        code = jnp.concatenate([paired, respond(teacher, point, paired)], axis=1).ravel()
     else:
         code = module_codes.encode(point, settings.code)
     return Example((code, inputs), respond(teacher, point, inputs))
@@ -239,8 +257,7 @@ def scores(output, truth, point, mean_O) -> dict:
 
 
 def derived(means: dict) -> dict:
-    """`r2`, pooled over a region: 1 - error / variance. `gain`: 1 - error / the bilinear map's.
-    `interpolator_gain`: that of kernel regression."""
+    """`gain`: 1 - error / the bilinear map's. `interpolator_gain`: that of kernel regression."""
     numbers = {"r2": 1 - means["mse"] / means["variance"]}
     if "bilinear_mse" in means:
         numbers["gain"] = 1 - means["mse"] / means["bilinear_mse"]
@@ -311,32 +328,8 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
 # --- the same tasks again and again -----------------------------------------------------------
 
 
-def _shown_again(task: Task, settings: Modules) -> Task:
-    """The task with so many tasks shown; a column behind the latent numbers them."""
-    modules, keys = settings.modules, stream(settings.seed, "tasks")
-    with jax.ensure_compile_time_eval():
-        draw = partial(draw_latent, dataset=task.dataset(None), law=settings.weights)
-        latents = jax.vmap(draw)(jax.random.split(keys, settings.tasks))
-        table = sampling.table(jnp.column_stack([latents, jnp.arange(settings.tasks)]))
-
-    def example(key, point):
-        if len(point) > modules:
-            key = jax.random.fold_in(stream(settings.seed, "inputs"), point[modules].astype(int))
-        return task.example(key, point[:modules])
-
-    interpolator = partial(interpolated, settings=settings)
-    return task._replace(
-        example=example,
-        dataset=lambda key: table,
-        examples=settings.tasks,
-        next_batch=sampling.epochs,
-        baselines=task.baselines | {"interpolator": interpolator},
-    )
-
-
 def interpolated(query: baselines.Query, settings: Modules):
-    """Regression with a Gaussian kernel on latents and inputs, fitted to all examples that training
-    shows."""
+    """Regression with a Gaussian kernel on latents and inputs."""
     with jax.ensure_compile_time_eval():
         rows_SxE, weights_SxO, mean_O = _kernel_regression(settings)
 
@@ -408,10 +401,7 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
 
 
 def is_among(points, sets):
-    """(...,) bool: whether the active modules of points (..., M) are one of the sets (S, M);
-    NumPy."""
-    words = []
-    for active in (np.asarray(points) > 0, np.asarray(sets, bool)):
-        packed = np.packbits(active, axis=-1).astype(np.uint64)
-        words.append(packed @ (np.uint64(256) ** np.arange(packed.shape[-1], dtype=np.uint64)))
-    return np.isin(*words)
+    """(...,) bool: whether the active modules of points (..., M) are one of the sets (S, M)
+    bool; NumPy."""
+    powers = np.uint64(2) ** np.arange(sets.shape[-1], dtype=np.uint64)
+    return np.isin((np.asarray(points) > 0) @ powers, sets @ powers)

@@ -128,7 +128,7 @@ class Walk(NamedTuple):
 
 
 def draw_basis(settings: Preference):
-    """(M, F) NumPy: the worth of each feature to each preference."""
+    """(M, F) NumPy."""
     shape = settings.modules, settings.features
     return np.asarray(jax.random.normal(modules.stream(settings.seed, "basis"), shape))
 
@@ -178,31 +178,29 @@ def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
     return Walk(cells, objects, actions, mask)
 
 
-def observe(episode: Episode, cell, objects, features: int):
-    """(49 (F + 2),): for every cell of the map the feature of an object that is left there, whether
-    the agent is there, and whether it is a wall; divided by the root mean square."""
-    channels, free = features + 2, jnp.asarray(FREE)
-    walls = np.zeros((WALLS.size, channels), np.float32)
-    walls[:, -1] = WALLS.ravel()
-    objects_N = free[episode.cells[:-1]] * channels + episode.features
-    index = jnp.append(objects_N, free[cell] * channels + features)
-    exists = jnp.append(objects // 2 ** jnp.arange(len(objects_N)) % 2, 1)
-    value = jax.lax.rsqrt((WALLS.sum() + jnp.sum(exists)) / walls.size + EPSILON)
-    return (walls.ravel() * value).at[index].set(exists * value, unique_indices=True)
-
-
 # --- examples and scores ---------------------------------------------------------------------
 
 
 def example(key, point, settings: Preference, basis) -> Example:
-    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))) of one latent; the key
-    draws objects and cells."""
+    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))). An observation has,
+    for each cell, the feature of an object that is left, the agent and the wall; divided by the
+    root mean square."""
     episode = draw_episode(key, settings)
     cells, objects, actions, mask = walk(point, episode, settings, basis)
-    observe_all = jax.vmap(observe, (None, 0, 0, None))
+    channels, free = settings.features + 2, jnp.asarray(FREE)
+    walls = np.zeros((WALLS.size, channels), np.float32)
+    walls[:, -1] = WALLS.ravel()
+    objects_N = free[episode.cells[:-1]] * channels + episode.features
+
+    @jax.vmap
+    def observe(cell, objects):
+        index = jnp.append(objects_N, free[cell] * channels + settings.features)
+        exists = jnp.append(objects // 2 ** jnp.arange(len(objects_N)) % 2, 1)
+        value = jax.lax.rsqrt((WALLS.sum() + jnp.sum(exists)) / walls.size + EPSILON)
+        return (walls.ravel() * value).at[index].set(exists * value, unique_indices=True)
+
     code = module_codes.encode(point, settings.code)
-    observations = observe_all(episode, cells, objects, settings.features)
-    return Example((code, observations), (actions, mask))
+    return Example((code, observe(cells, objects)), (actions, mask))
 
 
 def cross_entropy(logits_DxA, target):
@@ -211,7 +209,7 @@ def cross_entropy(logits_DxA, target):
 
 
 def as_shares(target):
-    """(D, A): 1 for the expert's action; all 0 after the end of the episode."""
+    """(D, A): all 0 after the end of the episode."""
     actions, mask = target
     return jax.nn.one_hot(actions, len(MOVES)) * mask[:, None]
 
@@ -240,8 +238,7 @@ def _mean(values_D, mask_D):
 
 
 def nearest_seen(query: baselines.Query):
-    """The actions of the expert of the nearest seen point in the same episode; nothing after its
-    end."""
+    """After the episode's end, nothing."""
     ended = ~jnp.any(query.nearest > 0, axis=-1)
     return query.nearest.at[..., NOTHING].add(ended.astype(query.nearest.dtype))
 

@@ -145,8 +145,8 @@ class Rotation(Family):
 
 
 def turned(image_HxW, degrees):
-    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels, as
-    scipy.ndimage.rotate(order=1, mode='grid-constant') by minus the angle."""
+    """A square image turned counter-clockwise, as scipy.ndimage.rotate(order=1,
+    mode='grid-constant') does by minus the angle."""
     positions = _positions(len(image_HxW), degrees, jnp)
     return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
 
@@ -176,8 +176,7 @@ def _apart(difference):
 
 
 def example(point, settings: Rotation, pictures_OxNxN) -> Example:
-    """The code and the image of a point (angle, object), or (angle,) if there is one object. A one-
-    hot code of the object follows that of the angle."""
+    """Of a point (angle, object), or (angle,) if there is one object."""
     code, picture = encode_angle(point[0], settings.code), jnp.asarray(pictures_OxNxN[0])
     if len(point) > 1:
         is_object_O = jnp.array(sorted(settings.objects), jnp.float32) == point[1]
@@ -187,7 +186,6 @@ def example(point, settings: Rotation, pictures_OxNxN) -> Example:
 
 
 def loss(output, target, l1: float):
-    """The mean squared error plus `l1` times the mean absolute one."""
     chex.assert_equal_shape([output, target])
     difference = output - target
     return jnp.mean(jnp.square(difference)) + l1 * jnp.mean(jnp.abs(difference))
@@ -216,7 +214,6 @@ def is_held_out(points, settings: Rotation):
 
 
 def _object(points, settings: Rotation):
-    """(...,) int: the index of the object, in ascending order."""
     if len(settings.objects) == 1:
         return 0
     return sum(k * (points[..., 1] == name) for k, name in enumerate(sorted(settings.objects)))
@@ -249,8 +246,7 @@ class Bank(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _pictures_and_bank(settings: Rotation):
-    """The pictures (O, N, N) of the objects in ascending order at the angle 0, and the bank;
-    NumPy."""
+    """The pictures (O, N, N) of the objects in ascending order at the angle 0, and the bank."""
     from scipy import ndimage  # a while to import
 
     names, side = sorted(settings.objects), settings.side

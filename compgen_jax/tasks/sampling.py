@@ -42,18 +42,12 @@ def capacity(dataset) -> int:
 def epochs(key, step, dataset: Table, batch_size: int):
     """The batch of one step: points (B, F), and whether each counts. Every epoch goes through the
     first `dataset.count` points once, in an order of its own."""
-    index_B, counts_B = batch_indices(key, step, dataset.count, batch_size, len(dataset.points))
-    return dataset.points[index_B], counts_B
-
-
-def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
-    """(indices_B, counts_B): which of the first `n_samples` (traced) of `capacity` examples step
-    `step` sees, and whether each counts."""
-    epoch, batch = jnp.divmod(step, -(-n_samples // batch_size))
-    shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (capacity,))
-    order = jnp.argsort(jnp.where(jnp.arange(capacity) < n_samples, shuffle, jnp.inf))
+    points, count = dataset
+    epoch, batch = jnp.divmod(step, -(-count // batch_size))
+    shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (len(points),))
+    order = jnp.argsort(jnp.where(jnp.arange(len(points)) < count, shuffle, jnp.inf))
     position_B = batch * batch_size + jnp.arange(batch_size)
-    return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
+    return points[order[jnp.minimum(position_B, len(points) - 1)]], position_B < count
 
 
 def stream(sample: Callable) -> Callable:

@@ -136,12 +136,24 @@ class SceneTask(Family):
             return (*scene.says, *coverage().lines, *effects)
 
         codes = encodings.codes_of_factors(factors, code)
+        first_values = jnp.array([factor.values[0] for factor in factors], jnp.float32)
+
+        def example(key, point):
+            """Behind a point may stand a marginal image, zeros where no factor is missing."""
+            point, marginal = point[: len(factors)], point[len(factors) :]
+            missing = jnp.isnan(point)
+            complete = jnp.where(missing, first_values, point)
+            image = scene.picture(jax.lax.stop_gradient(complete))
+            if len(marginal):
+                image = jnp.where(missing.any(), marginal.reshape(image.shape), image)
+            return Example(encodings.joined(point, codes), image)
+
         kinds = [encodings.kind_of(factor, code) for factor in factors if factor.real]
         is_bernoulli = self.loss == "bernoulli"
         task = Task(
             factors=factors,
             held_out=cells.is_held_out,
-            example=lambda key, point: _example(point, scene, codes),
+            example=example,
             dataset=dataset,
             examples=0,
             next_batch=sampling.stream(partial(_draw, share=marginal.share)),
@@ -184,19 +196,6 @@ class TrainingSet(NamedTuple):
     marginals: jax.Array
 
 
-def _example(point, scene: Scene, codes) -> Example:
-    """The code and the image of a point (F,); behind it may stand a marginal image (zeros for a
-    point that lacks no factor)."""
-    count = len(scene.factors)
-    point, marginal = point[:count], point[count:]
-    first_values = jnp.array([factor.values[0] for factor in scene.factors], jnp.float32)
-    missing = jnp.isnan(point)
-    image = scene.picture(jax.lax.stop_gradient(jnp.where(missing, first_values, point)))
-    if len(marginal):
-        image = jnp.where(missing.any(), marginal.reshape(image.shape), image)
-    return Example(encodings.joined(point, codes), image)
-
-
 def _draw(key, training_set: TrainingSet, share: float):
     key_point, key_kind, key_marginal = jax.random.split(key, 3)
     points, count, marginals = training_set
@@ -237,10 +236,9 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     incomplete = jnp.isnan(nearest).any()
     nearest_image = picture(jnp.where(incomplete, point, nearest)) - scene.background
     over_background = signal - scene.background, truth - scene.background
-    rendered = images.rendered(*over_background)
-    nearer = images.rendered(*over_background, nearest_image)
+    rendered = images.rendered(*over_background, nearest_image, incomplete)
     scores["image_r2"] = images.squared_correlation(*over_background)
-    scores["rendered"] = jnp.where(incomplete, rendered, nearer) & labels_right
+    scores["rendered"] = rendered & labels_right
     if loss == "bernoulli":
         p = jnp.clip(signal, CERTAIN, 1 - CERTAIN)
         cross = xlogy(truth, p) + xlog1py(1 - truth, -p)
@@ -284,7 +282,6 @@ def main_effects(query: baselines.Query, factors):
 
 @functools.lru_cache(maxsize=64)
 def _scene(settings: SceneTask) -> Scene:
-    """What does not depend on what is held out, made once."""
     return settings.scene()
 
 

@@ -125,8 +125,18 @@ def picture(point, settings: Sprites):
     u, v = x * cos - y * sin, x * sin + y * cos  # upright: the turn undone, v downwards
     inside = False
     for shape in settings.shapes:
+        # the least scale at which the shape has the point inside
+        if shape == "square":
+            least = jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE
+        elif shape == "ellipse":
+            least = jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1]))
+        else:
+            radius = jnp.maximum(jnp.sqrt(u * u + v * v), 1e-6)
+            below, beside = -v / radius, jnp.abs(u) / radius
+            even, odd = (sum(a * below**k for k, a in enumerate(part)) for part in HEART)
+            least = radius / (CANVAS * (even + beside * odd))
         is_requested = jnp.abs(values["shape"] - 1 - SHAPES.index(shape)) < 0.5
-        inside |= is_requested & (_least_scale(shape, u, v) <= values["scale"] + EDGE)
+        inside |= is_requested & (least <= values["scale"] + EDGE)
     image = inside.reshape(side, within, side, within).mean(axis=(1, 3))
     if "hue" not in values:
         return image
@@ -134,15 +144,3 @@ def picture(point, settings: Sprites):
     sixths = (6 * values["hue"] + jnp.array([0.0, 4.0, 2.0])) % 6
     colour = jnp.clip(jnp.abs(sixths - 3) - 1, 0, 1)
     return image[:, :, None] * colour[None, None]
-
-
-def _least_scale(shape: str, u, v):
-    """The least scale at which a shape, upright and round the origin, has the point inside."""
-    if shape == "square":
-        return jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE
-    if shape == "ellipse":
-        return jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1]))
-    radius = jnp.maximum(jnp.sqrt(u * u + v * v), 1e-6)
-    cos, sin = -v / radius, jnp.abs(u) / radius
-    even, odd = (sum(a * cos**k for k, a in enumerate(part)) for part in HEART)
-    return radius / (CANVAS * (even + sin * odd))

@@ -1,13 +1,4 @@
-"""Files of images with factor values, npz or HDF5. The keys tell the layout:
-
-    imgs, latents_values            dSprites; `metadata`, which is pickled, is never read
-    images, labels                  3D Shapes
-    images, factors, factor_names   your own: numbers (n, F), and the names of the F factors
-    images, and arrays (n,)         your own: each array is a factor, of numbers or of text
-
-Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. An
-array NAME_labels names a factor's values, ascending; a number NAME_period says after how much an
-angle repeats. A factor of text has its words, sorted, as labels.
+"""Files of images with factor values, npz or HDF5: docs/reference/files.md has their layouts.
 
 Images of an npz without compression (`np.savez`) are mapped from the file, and those of HDF5 beyond
 2 GB stay on disk if a chunk has at most 64 images; others are read into memory. (The chunks that
@@ -144,32 +135,24 @@ def _arrays(path: Path, stack):
     return arrays
 
 
-def _mapped(path: Path, name: str):
-    """A memory map of an npz's array, or None if it is compressed. NumPy maps no member of an npz,
-    so its offset is found here."""
+@functools.cache
+def _mapped(path: Path, name: str, size: int, modified: int):
+    """A memory map of an npz's array, or None if it is compressed. All is read once for each state
+    of a file: a map reads past the checksum, so BadZipFile is raised here."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
         member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
         is_old = formats.read_magic(stream) == (1, 0)
         header = formats.read_array_header_1_0 if is_old else formats.read_array_header_2_0
         shape, by_columns, dtype = header(stream)
         start = stream.tell()
-    if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
-        return None
-    stat = path.stat()
-    _check_sum(path.resolve(), f"{name}.npy", stat.st_size, stat.st_mtime_ns)
+        if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
+            return None
+        while stream.read(AT_ONCE):
+            pass
     with path.open("rb") as file:
         file.seek(member.header_offset + 26)  # the lengths of the member's own header
         start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
     return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
-
-
-@functools.cache
-def _check_sum(path: Path, member: str, size: int, modified: int):
-    """Raises BadZipFile for bytes that are not those that were saved, as a map reads past the
-    checksum. Once for each state of a file: all of it is read."""
-    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        while stream.read(AT_ONCE):
-            pass
 
 
 def _values(arrays, name: str, *shape):
@@ -194,7 +177,9 @@ def _layout(path: Path, arrays) -> tuple:
     if {"imgs", "latents_values"} <= names:
         key = "imgs"
     _require(key in names, f"has the keys {', '.join(sorted(names))}; {OWN}")
-    images = None if isinstance(arrays, dict) else _mapped(path, key)
+    stat, images = path.stat(), None
+    if not isinstance(arrays, dict):
+        images = _mapped(path.resolve(), key, stat.st_size, stat.st_mtime_ns)
     images = arrays[key] if images is None else images
     known = images.dtype in (np.uint8, bool) or images.dtype.kind == "f"
     _require(known, f"{key} has {images.dtype}; images must be uint8, or floats from 0 to 1")
@@ -263,7 +248,20 @@ def _table(stored, all_factors, indices_nxF, subset: tuple, side: int) -> TableF
             says.append(f"{factor.name} {last:g} is {first:g} again: {again} images are left out")
             present = present[:-1]
         if factor.name in dict(subset):
-            present = present[_chosen(factor, present, dict(subset)[factor.name], subset)]
+            which, count, chosen = dict(subset)[factor.name], len(present), ()
+            names = [factor.labels[index] for index in present] if factor.labels else []
+            with contextlib.suppress(IndexError, TypeError, ValueError):
+                if isinstance(which, str):
+                    parts = [int(part) if part.strip() else None for part in which.split(":")]
+                    chosen = range(count)[slice(*parts)] if len(parts) > 1 else ()
+                else:
+                    wanted = [names.index(v) if isinstance(v, str) else v for v in which]
+                    chosen = [range(count)[index] for index in wanted]
+            if not len(set(chosen)) == len(chosen) > 0:
+                among = ", ".join((*names, f"places from 0 to {count - 1}"))
+                hint = f"{factor.name} needs START:STOP:STEP, or a tuple of some of {among}"
+                raise ConfigError(f"config.task.subset={subset!r}: {hint}")
+            present = present[sorted(chosen)]
         kept_n &= np.isin(column, present)
         if len(present) == 1:
             says.append(f"{factor.name} has one value, and is no factor here")
@@ -294,24 +292,6 @@ def _table(stored, all_factors, indices_nxF, subset: tuple, side: int) -> TableF
     return TableFile(images, white, background, tuple(factors), rows_B, exists_B, tuple(says))
 
 
-def _chosen(factor: Factor, present, which, subset: tuple):
-    """(V',) int ascending: which of the values `present` one pair of a subset keeps."""
-    count, chosen = len(present), ()
-    labels = [factor.labels[index] for index in present] if factor.labels else []
-    with contextlib.suppress(IndexError, TypeError, ValueError):
-        if isinstance(which, str):
-            parts = [int(part) if part.strip() else None for part in which.split(":")]
-            chosen = range(count)[slice(*parts)] if len(parts) > 1 else ()
-        else:
-            indices = [labels.index(item) if isinstance(item, str) else item for item in which]
-            chosen = [range(count)[index] for index in indices]
-    if not len(set(chosen)) == len(chosen) > 0:
-        among = ", ".join((*labels, f"places from 0 to {count - 1}"))
-        hint = f"{factor.name} needs START:STOP:STEP, or a tuple of some of {among}"
-        raise ConfigError(f"config.task.subset={subset!r}: {hint}")
-    return sorted(chosen)
-
-
 # --- images ----------------------------------------------------------------------------------
 
 
@@ -325,6 +305,10 @@ def _checked(stored, rows, side: int):
             hint = f"images have {height} x {width} pixels; must be 0, or less and square"
             raise ConfigError(f"config.task.side={side}: {hint}")
         size, dtype = (side, side, *channels), np.float16
+        # the share (side, height) that each pixel of an axis has in each smaller one
+        edges, pixel = np.linspace(0, height, side + 1), np.arange(height)
+        shared = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
+        share = (np.clip(shared, 0, None) * side / height).astype(np.float32)
     order, top = np.argsort(rows), 0.0
     ascending = rows[order]
     if not isinstance(stored, np.ndarray):
@@ -346,8 +330,11 @@ def _checked(stored, rows, side: int):
         in_range = batch.dtype.kind != "f" or (least >= 0 and most <= 1)
         _require(in_range, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
         top = max(top, most)
+        if is_small:
+            lines = np.einsum("ai,nij...->naj...", share, np.float32(batch), optimize=True)
+            batch = np.einsum("bj,naj...->nab...", share, lines, optimize=True)
         if not in_place:
-            images[order[low:high]] = _smaller(batch, side) if is_small else batch
+            images[order[low:high]] = batch
     images = images[..., 0] if images.shape[3:] == (1,) else images
     some = images[np.random.default_rng(0).choice(rows, SAMPLED)]
     differ = (some != some[:1]).any()
@@ -355,12 +342,3 @@ def _checked(stored, rows, side: int):
     white = 255.0 if stored.dtype == np.uint8 and top > 1 else 1.0
     is_black = np.mean(some == 0) > 0.5
     return images, white, 0.0 if is_black else np.float32(some.mean(axis=0) / white), rows
-
-
-def _smaller(images, side: int):
-    """Square images (n, N, N, ...) averaged over areas, (n, side, side, ...) float32."""
-    edges, pixel = np.linspace(0, images.shape[1], side + 1), np.arange(images.shape[1])
-    shared = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
-    share = (np.clip(shared, 0, None) * side / images.shape[1]).astype(np.float32)
-    rows = np.einsum("ai,nij...->naj...", share, images.astype(np.float32), optimize=True)
-    return np.einsum("bj,naj...->nab...", share, rows, optimize=True)

@@ -262,8 +262,7 @@ def nearest_seen(task: Task, held_out_B):
 
 
 def map_axes(factors, held_out_B) -> tuple[int, ...]:
-    """The first two factors with whose values the share of held-out cells changes; without two of
-    them, the first others."""
+    """The first two factors with whose values the share of held-out cells changes, or others."""
     shares = [
         grids.unfold(held_out_B, counts(factors), f).mean(axis=0) for f in range(len(factors))
     ]
@@ -298,8 +297,8 @@ def nearest_with_same(task: Task, held_out_B, fixed):
 
 
 def with_lookups_along_factors(task: Task) -> Task:
-    """The task with a predictor `nearest_along_FACTOR` for each factor: the truth at the nearest
-    seen point that differs in this factor alone. None without a grid."""
+    """With `nearest_along_FACTOR`: the truth at the nearest seen point that differs in this factor
+    alone. None without a grid."""
     if not has_grid(task):
         return task
     lookups = {}
@@ -339,7 +338,6 @@ def score_names(task: Task) -> tuple[str, ...]:
 
 
 def number_names(task: Task) -> tuple[str, ...]:
-    """Those of its scores and of what it derives from them."""
     scores = score_names(task)
     return tuple(sorted({*scores, *task.derived(dict.fromkeys(scores, 1.0))}))
 
@@ -351,8 +349,7 @@ def regions(task: Task) -> dict:
 
 
 def trivial_scores(task: Task, key) -> dict[str, dict]:
-    """{predictor: {score: (B,)}} of the trivial predictors at the task's points, on the examples
-    that `key` makes; traceable in the key."""
+    """{predictor: {score: (B,)}} on the examples that `key` makes; traceable in the key."""
     known = query(task, key)
     return {
         name: jax.vmap(task.scores)(predict(known), known.truths, known.points)

@@ -17,7 +17,7 @@ from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.studies.real_factors import real_factors_claims as claims
 from compgen_jax.studies.real_factors.real_factors_presets import runs
-from compgen_jax.tasks import inverse, scene
+from compgen_jax.tasks import encodings, inverse, scene
 from compgen_jax.tasks import task as tasks
 
 SEEDS = 12
@@ -118,7 +118,7 @@ def encoder(name: str) -> dict:
         read = scene.cells_of(config.task.scene(), config.task.held_out).nearest_seen(points)
     else:
         read = np.where(np.isin(names, wrong[name]), points[~ood].mean(axis=0), points)
-    answer = jax.vmap(lambda point: inverse.answer_of(point, task.factors))
+    answer = jax.vmap(lambda point: encodings.joined(point, inverse.answer_codes(task.factors)))
     said = answer(np.where(ood[:, None], read, points))
     net = known_run(config, results.scorer(task)(np.tile(said, (SEEDS, 1, 1))))
     return {"net": net, "decoder": rendering(sprites("range"), 0.1)}
