@@ -6,7 +6,6 @@ decoder multiplies the sizes of two embeddings pixel by pixel, so that stripes g
 adds the embeddings. A corner is held out.
 """
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,10 +73,12 @@ def decoders() -> dict[str, Run]:
     return known
 
 
-def in_place_of(ablation: str, name: str, known: dict):
+def in_place_of(ablation: str):
     """In the place of one ablation; the others are as the sentence says."""
     names = {"none": "cut", "entropy": "cut", "variance": "stripes", "both": "stripes"}
-    return {each: known[decoder] for each, decoder in (names | {ablation: name}).items()}
+    return lambda name, known: {
+        each: known[decoder] for each, decoder in (names | {ablation: name}).items()
+    }
 
 
 # --- errors of ablations -----------------------------------------------------------------------
@@ -114,7 +115,7 @@ def ablations() -> dict[str, dict[str, Run]]:
     return known
 
 
-BESIDE = {f"K9/{one}": partial(in_place_of, one) for one in ("entropy", "variance")}
+BESIDE = {"K9/entropy": in_place_of("entropy"), "K9/variance": in_place_of("variance")}
 OF_ERRORS = rows_of(ON_ERRORS)
 MATRICES = {
     "low rank": Matrix(decoders, rows_of(ON_DECODERS), BESIDE),

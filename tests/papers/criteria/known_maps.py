@@ -243,16 +243,6 @@ def counted(name: str, known: dict, other: str = ""):
     return {"net": seeds_of(known, [name, other or name] * (LADDER_SEEDS // 2))}
 
 
-def counted_beside_bump(name: str, known: dict):
-    net, bumps = (counted(of, known)["net"].cells for of in (name, "bump"))
-    return {"net": beside(net, bumps)}
-
-
-def beside_ramp(name, known):
-    net = known[name]
-    return {"net": Run.known(net.seeds, cells=net.cells, **known["ramp kernels"])}
-
-
 def besides(argument: str, other: str, control: str) -> dict:
     """A known answer in the place of a control, or of the network with another code."""
     return lambda name, known: {argument: known[name], other: known[control]}
@@ -262,10 +252,14 @@ BESIDE = {
     **dict.fromkeys(("K5", "K5.added", "K5.baselines", "K5.shuffled", "C10.rendered"), counted),
     "C10.baselines": counted,
     "C10.rendered/half": partial(counted, other="blank"),
-    "K5/bump": counted_beside_bump,
+    "K5/bump": lambda name, known: {
+        "net": beside(*(counted(each, known)["net"].cells for each in (name, "bump")))
+    },
     **dict.fromkeys(("C1.interpolation/blank", "C3.kernel/blank"), partial(beside_map, "blank")),
     "K3.interpolation/bump": partial(beside_map, "bump"),
-    "C4.kernel/ramp": beside_ramp,
+    "C4.kernel/ramp": lambda name, known: {
+        "net": Run.known(range(SEEDS), cells=known[name].cells, **known["ramp kernels"])
+    },
     "C2.overlap": besides("net", "control", "superposer"),
     **dict.fromkeys(("C5.codes", "C5.codes_true_images"), besides("bump", "ramp", "superposer")),
     "C10": besides("net", "none", "plus"),

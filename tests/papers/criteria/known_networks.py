@@ -4,7 +4,7 @@ C13).
 Each maps a point (x, y) to the activations of its layers, the code first and the drawn signal last,
 as a decoder does. Units are stripes, g(x - i) and g(y - j) for the profile g of a bump, and
 products of two of them, bumps; *depth* t from 0 to 1 says how far a layer is on the way. Held out
-is a square as in `known`.
+is a square as in `known_maps`.
 """
 
 from collections.abc import Callable
