@@ -151,10 +151,8 @@ def _tangent(codes_SxE, centred_SxP, queries_BxE):
 
 def tangent_kernel(a_AxE, b_BxE):
     """(A, B): the neural tangent kernel (Jacot et al. 2018) of a ReLU network with `HIDDEN_LAYERS`
-    infinitely wide layers without biases.
-
-    It is the arc-cosine recursion of Cho and Saul (2009). Weights are drawn from N(0, 1), and a
-    layer of W units multiplies its inputs' sum by sqrt(2 / W) (by 1 for the code).
+    infinitely wide layers without biases: the recursion of Cho and Saul (2009). Weights are drawn
+    from N(0, 1); W units multiply their inputs' sum by sqrt(2 / W) (by 1 for the code).
     """
     norms_AxB = np.sqrt(np.outer(np.sum(a_AxE**2, axis=1), np.sum(b_BxE**2, axis=1)))
     covariance = tangent = a_AxE @ b_BxE.T
@@ -231,11 +229,10 @@ def line_mean(query: Query):
 
 
 def rank_one(query: Query):
-    """Each entry's values over the grid completed as a product a(x) b(y) ... of one function for
-    each factor.
+    """Each entry's values completed as a product a(x) b(y) ... by alternating least squares.
 
-    Alternating least squares on the ID cells. `NOISE`, as a share of the largest ID signal, counts
-    as none: true bumps have rank one (Eq 13 to 16), and their tails would complete them.
+    `NOISE`, as a share of the largest ID signal, counts as none: true bumps have rank one (Eq 13 to
+    16), and their tails would complete them.
     """
     flat_BxP = query.truths.reshape(len(query.truths), -1)
     lit = lit_pixels(flat_BxP[~query.held_out], NOISE)

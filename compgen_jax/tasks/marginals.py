@@ -89,11 +89,9 @@ def _batches(draw, points):
 
 
 def main_effects_share(picture, factors) -> float:
-    """The share of the pixels' variance in what each factor does by itself, from 0 to 1.
+    """Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `MOST` cells.
 
-    It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `MOST` of
-    the cells. 1 means that a sum of one image per factor draws every picture; NaN that all are
-    alike.
+    1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
     pictures = _over_subgrid(picture, factors)
     return _main_effects(pictures, tuple(range(len(factors))))

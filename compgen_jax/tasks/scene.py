@@ -35,9 +35,9 @@ class Scene(NamedTuple):
     factors: the first varies fastest over the cells.
     picture: point (F,) -> image, pure and traceable.
     points: (B, F) NumPy, the combinations that have a picture, where not every one does.
-    anywhere: whether points between the cells have pictures of their own, or the nearest cell's.
-    background: an image, if it is not black: `rendered` compares what is left after it.
-    says: sentences about the scene, printed before training.
+    anywhere: whether points between the cells have pictures of their own.
+    background: an image, if it is not black, that is taken off before `rendered` compares.
+    says: sentences printed before training.
     """
 
     factors: tuple[Factor, ...]

@@ -59,10 +59,10 @@ class Task(NamedTuple):
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
     dataset:    key -> a pytree of arrays: what training may show to one seed. It is traced, so that
-                different supports and sizes share a compilation. Its points may have columns beyond
-                the factors', which `example` alone reads.
+                different supports and sizes share a compilation. Columns of points beyond the
+                factors' are for `example` alone.
     examples:   their number in the dataset; 0 for points drawn afresh, which have no epochs.
-    next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
+    next_batch: key, step, dataset, batch size -> points (B, F), whether each counts (B,) bool.
     loss:       output, target -> scalar, for one example.
     output:     shapes of the model's output, if they differ from the target's.
     prediction: output -> array: the model's answer, without conventions (polarity, softmax).
@@ -70,8 +70,7 @@ class Task(NamedTuple):
     scores:     prediction, truth, point -> named scalars, bool for a hit. A name that ends in
                 `accuracy` or `rendered` is that of a share (`statistics.SHARE`).
     nearest:    points (..., F), NumPy or JAX -> the nearest seen point of each (..., F), NaN for a
-                point that is seen. Only for scores that need it: `scores` then takes it as an
-                optional fourth argument, as trials with different supports share a program.
+                point that is seen. `scores` then takes it as an optional fourth argument.
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right; '' if there is none.
     baselines:  trivial predictors by name: `baselines.Query` -> predictions (B, ...).
