@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
 from compgen_jax.metrics import circle
@@ -24,7 +25,7 @@ def test_a_gap_of_one_object_whose_cells_are_in_any_order(hidden, angles, period
     (gap,) = circle.gaps(factors, np.isin(factors[:, 0], hidden), period)
     assert gap.label == () and factors[gap.cells].ravel().tolist() == hidden
     assert factors[list(gap.edges)].ravel().tolist() == edges
-    np.testing.assert_allclose(gap.place, place)
+    assert_allclose(gap.place, place)
 
 
 def test_windows_are_as_wide_as_the_gap_and_of_its_object():
@@ -40,7 +41,7 @@ def test_windows_are_as_wide_as_the_gap_and_of_its_object():
     angles = [[120, 150, 180, 210], [210, 240, 270, 300], [300, 330, 0, 30]]
     assert [factors[each].tolist() for each in cells] == [[[a, 7] for a in one] for one in angles]
     for window in found:
-        np.testing.assert_allclose(window.place, [1 / 3, 2 / 3])
+        assert_allclose(window.place, [1 / 3, 2 / 3])
 
 
 def test_weights_and_residuals_are_those_of_least_squares():
@@ -50,12 +51,12 @@ def test_weights_and_residuals_are_those_of_least_squares():
     edges = np.stack([FIRST, SECOND], axis=1)
     for index in np.ndindex(2, 3):
         expected, left, *_ = np.linalg.lstsq(edges, signals[index], rcond=None)
-        np.testing.assert_allclose(weights[index], expected)
-        np.testing.assert_allclose(residual[index], left[0] / (signals[index] @ signals[index]))
+        assert_allclose(weights[index], expected)
+        assert_allclose(residual[index], left[0] / (signals[index] @ signals[index]))
     assert circle.residual_share(0 * FIRST, FIRST, SECOND) == 1
     fades = circle.cross_fade(FIRST.reshape(8, 5), SECOND.reshape(8, 5), [0, 0.25, 1])
     expected = [FIRST, 0.75 * FIRST + 0.25 * SECOND, SECOND]
-    np.testing.assert_allclose(fades.reshape(3, -1), expected)
+    assert_allclose(fades.reshape(3, -1), expected)
 
 
 def test_mixing_shares_are_those_of_non_negative_least_squares():

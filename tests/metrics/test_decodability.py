@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from compgen_jax.metrics import decodability, readout
 from compgen_jax.statistics import jackknife_interval
@@ -16,20 +17,17 @@ def rows(groups=24, each=4, factors=2, features=7, noise=0.5, held_out=8, seed=0
 
 
 def brute_auc(positive, predictions, strata):
-    wins, pairs = 0.0, 0
-    for i in np.flatnonzero(positive):
-        for j in np.flatnonzero(~positive):
-            if strata[i] == strata[j]:
-                wins += (predictions[i] > predictions[j]) + (predictions[i] == predictions[j]) / 2
-                pairs += 1
-    return wins / pairs if pairs else np.nan
+    """Of all pairs of a stratum, ties count half."""
+    pairs = positive[:, None] & ~positive & (strata[:, None] == strata)
+    wins = 0.5 + np.sign(predictions[:, None] - predictions) / 2
+    return wins[pairs].mean() if pairs.any() else np.nan
 
 
 def plain_r2(targets, predictions):
     return 1 - np.sum((targets - predictions) ** 2) / np.sum((targets - targets.mean()) ** 2)
 
 
-def test_scores_are_those_of_the_predictions():
+def test_scores_are_those_of_the_predictions(rng):
     layer, values, held_out, group = rows(factors=3)
     values[:, 0] *= 1000  # no factor counts more for its units
     values[:, 1] = values[:, 1] > 0
@@ -37,15 +35,14 @@ def test_scores_are_those_of_the_predictions():
     classes = (False, True, True)
     decoded = decodability.decode({"a": layer}, values, held_out, group, classes=classes)
     assert decoded.measures == ("r2", "auc", "auc")
-    rng = np.random.default_rng(0)
     fold = readout.folds_of(group, held_out, 5, rng)
     donors = [decodability._donors(group, held_out, rng) for _ in range(3)]
     columns = np.column_stack([values[:, :2], values[:, 2:] == np.arange(3)])
     parts = [*np.split(columns, [1, 2], axis=1), *(columns[donor, :1] for donor in donors)]
     fitted = readout.cross_fitted(readout.compact(layer), parts, fold, 5, whole_folds=True)
-    controls, fitted = list(zip(parts[3:], fitted[3:], strict=True)), np.concatenate(fitted[:3], 1)
+    controls, fitted = fitted[3:], np.concatenate(fitted[:3], 1)
     for region, mask in (("id", ~held_out), ("ood", held_out)):
-        control = np.mean([plain_r2(target[mask], read[mask]) for target, read in controls])
+        control = np.mean([plain_r2(parts[3 + k][mask], controls[k][mask]) for k in range(3)])
         assert decoded.scores[f"shuffled.{region}"][0, 0] == pytest.approx(control)
         r2 = plain_r2(columns[mask, 0], fitted[mask, 0])
         auc = [brute_auc(columns[mask, c] > 0, fitted[mask, c], fold[mask]) for c in range(1, 5)]
@@ -131,13 +128,7 @@ def test_margins_by_hand():
     np.testing.assert_allclose(found, [1, 1, 1, 1, np.nan, 1])
 
 
-def spearman(a, b):
-    rank = lambda values: np.array([np.sum(values < v) + np.sum(values <= v) for v in values])
-    return np.corrcoef(rank(a), rank(b))[0, 1]
-
-
-def test_success_correlation_against_ranks_and_loops():
-    rng = np.random.default_rng(0)
+def test_success_correlation_against_ranks_and_loops(rng):
     group = np.repeat(np.arange(15), 4)
     held_out = group >= 3
     quality = rng.integers(0, 9, 60).astype(float)
@@ -145,11 +136,12 @@ def test_success_correlation_against_ranks_and_loops():
     quality[20] = np.nan
     found = decodability.success_correlation(quality, success, held_out, group)
     used = held_out & ~np.isnan(quality)
-    assert found["value"] == pytest.approx(spearman(quality[used], success[used]))
-    without = np.array([
-        spearman(quality[used & (group != g)], success[used & (group != g)]) for g in range(3, 15)
-    ])  # fmt: skip
-    ends = np.tanh(jackknife_interval(np.arctanh(found["value"]), np.arctanh(without)))
+    value, *without = (
+        spearmanr(quality[rows], success[rows])[0]
+        for rows in (used, *(used & (group != g) for g in range(3, 15)))
+    )
+    assert found["value"] == pytest.approx(value)
+    ends = np.tanh(jackknife_interval(np.arctanh(value), np.arctanh(without)))
     assert found["ci95"] == pytest.approx(ends, rel=1e-5)
     constant = decodability.success_correlation(quality, np.ones(60), held_out)
     assert np.isnan(constant["value"])

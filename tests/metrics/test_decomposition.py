@@ -16,11 +16,10 @@ def test_rank_and_entropy_in_closed_form():
     assert dec.entropy(values) == pytest.approx(-np.sum(shares * np.log(shares)))
 
 
-def test_hoeffding_share_in_closed_form():
+def test_hoeffding_share_in_closed_form(rng):
     """Memorization d_xx' d_yy' leaves 2/N - 1/N^2 to lower orders; a product of three kernels its
     squared mean and three variances of the means of single ones."""
     assert dec.hoeffding_share(np.eye(N * N), SQUARE) == pytest.approx(2 / N - 1 / N**2)
-    rng = np.random.default_rng(0)
     a, b, c = (gram(rng.normal(size=(size, 3))) for size in THREE)
     product = np.kron(np.kron(c, b), a)
     means, variances = np.array([[k.mean(), k.var()] for k in (a, b, c)]).T

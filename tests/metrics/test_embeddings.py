@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.testing import assert_allclose
 
 from compgen_jax.metrics.embeddings import embedding_numbers
 
@@ -15,10 +16,10 @@ def test_numbers_of_networks_in_closed_form():
     of_y = np.stack([stripes[0].transpose(0, 2, 1), stripes[1]])
     numbers = embedding_numbers(stripes, of_y, weights)
     entropy = np.exp(-0.64 * np.log(0.64) - 0.36 * np.log(0.36))
-    np.testing.assert_allclose(numbers["top_share"], [1, 0.64])
-    np.testing.assert_allclose(numbers["spectrum_entropy"], [1, entropy])
-    np.testing.assert_allclose(numbers["lambda_entropy"], [1, 2])
+    assert_allclose(numbers["top_share"], [1, 0.64])
+    assert_allclose(numbers["spectrum_entropy"], [1, entropy])
+    assert_allclose(numbers["lambda_entropy"], [1, 2])
     shares = [numbers[name] for name in ("constant_share", "constant_share.x", "constant_share.y")]
-    np.testing.assert_allclose(shares, [[1, 1 / N]] * 3)
+    assert_allclose(shares, [[1, 1 / N]] * 3)
     zero = np.zeros((1, 3, 3, 3))
     assert np.isnan(list(embedding_numbers(zero, zero, np.zeros((1, 6, 2))).values())).all()

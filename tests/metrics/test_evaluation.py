@@ -13,8 +13,7 @@ TASK = Bump(grid=N, support=SupportConfig(region="donut", low=4, high=7)).make()
 CELLS = tasks.cells(TASK.factors)
 
 
-def test_region_means_are_means_over_their_points():
-    rng = np.random.default_rng(0)
+def test_region_means_are_means_over_their_points(rng):
     scores = {"mse": rng.normal(size=7).astype(np.float32), "hit": rng.random(7) < 0.5}
     masks = {"id": rng.random(7) < 0.5, "ood": np.ones(7, bool), "real": np.zeros(7, bool)}
     means = evaluation.region_means(scores, masks)

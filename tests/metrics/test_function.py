@@ -1,6 +1,5 @@
 """Any function of the factors is measured as the laboratory's own models are."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -58,11 +57,3 @@ def test_agreements_need_true_outputs_and_geometry_a_derivative():
     assert numbers["cosine.true"] == pytest.approx(1, abs=1e-5)
     assert np.isnan([numbers[name] for name in layers.VOLUME_NUMBERS]).all()
     assert np.isfinite(numbers["probe.ood_r2"])
-
-
-def test_the_example_of_the_tutorial_runs(capsys):
-    source = (Path(__file__).parents[2] / "docs" / "tutorials" / "own_network.py").read_text()
-    with jax.numpy_rank_promotion("allow"):
-        exec(source, {"__name__": "__main__"})
-    output = capsys.readouterr().out
-    assert len(output.splitlines()) == 4 and "Dense_2" in output

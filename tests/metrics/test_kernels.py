@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.metrics import kernels
 
@@ -23,7 +24,7 @@ def test_gram_against_a_loop(monkeypatch, center, block):
     features = np.float32(random_features() + 3.0)  # summed in float64
     offset = np.float64(features).mean(axis=0) if center else np.zeros(11)
     expected = [[np.sum((a - offset) * (b - offset)) for b in features] for a in features]
-    np.testing.assert_allclose(kernels.gram(features, center), expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(kernels.gram(features, center), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_cosine_and_l2_against_loops():
@@ -31,21 +32,21 @@ def test_cosine_and_l2_against_loops():
     gram = kernels.gram(features)
     norms = np.maximum(np.linalg.norm(features, axis=1), 1e-9)
     distances = np.linalg.norm(features[:, None] - features, axis=2)
-    np.testing.assert_allclose(kernels.l2(gram), -distances, atol=1e-7)
-    np.testing.assert_allclose(kernels.cosine(gram), gram / np.outer(norms, norms), atol=1e-12)
+    assert_allclose(kernels.l2(gram), -distances, atol=1e-7)
+    assert_allclose(kernels.cosine(gram), gram / np.outer(norms, norms), atol=1e-12)
 
 
 def test_overlap_counts_shared_dark_pixels():
-    np.testing.assert_array_equal(kernels.overlap(BUMPS), np.eye(N * N) / N**2)
-    np.testing.assert_array_equal(kernels.overlap(2 * BUMPS, amplitude=2.0), np.eye(N * N) / N**2)
+    assert_array_equal(kernels.overlap(BUMPS), np.eye(N * N) / N**2)
+    assert_array_equal(kernels.overlap(2 * BUMPS, amplitude=2.0), np.eye(N * N) / N**2)
     wide = kernels.overlap(BUMPS, threshold=0.5)  # the peak and its 4 neighbours, at 0.61
     here, beside, diagonal, far = (7 * N + 7, 7 * N + 8, 8 * N + 8, 7 * N + 10)
     shares = wide[here, [here, beside, diagonal, far]] * N**2
-    np.testing.assert_allclose(shares, [5, 2, 2, 0], rtol=1e-6)
+    assert_allclose(shares, [5, 2, 2, 0], rtol=1e-6)
 
 
-def test_correlations_against_numpy_and_the_closed_form():
-    first, second, c = np.random.default_rng(0).normal(size=(3, 28))
+def test_correlations_against_numpy_and_the_closed_form(rng):
+    first, second, c = rng.normal(size=(3, 28))
     a, b, c = first, second + first, c + second
     ab, ac, bc = (kernels.correlation(*pair) for pair in ((a, b), (a, c), (b, c)))
     assert ab == pytest.approx(np.corrcoef(a, b)[0, 1])

@@ -72,8 +72,7 @@ def test_interaction_over_a_hole_needs_two_factors_that_vary(low, high, has_one)
     assert np.isnan(interaction())
 
 
-def test_agreements_are_over_pairs_of_held_out_cells():
-    rng = np.random.default_rng(0)
+def test_agreements_are_over_pairs_of_held_out_cells(rng):
     kernel, true = (kernels.cosine(kernels.gram(rng.normal(size=(90, 7)))) for _ in range(2))
     correlations = layers.agreements(kernel, CELLS, HELD_OUT, true)
     hidden, seen = np.flatnonzero(HELD_OUT), np.flatnonzero(~HELD_OUT)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from compgen_jax.metrics import readout
 from compgen_jax.metrics.readout import PENALTIES, compact, cross_fitted, decompose, ridge
@@ -10,17 +11,16 @@ from tests.metrics.test_probes import explicit_ridge
 
 
 @pytest.mark.parametrize(("features", "noise"), [(5, 0.0), (5, 1.0), (40, 1.0)])
-def test_ridge_against_normal_equations_and_refits(features, noise):
+def test_ridge_against_normal_equations_and_refits(features, noise, rng):
     """Fewer and more features than points: the penalty has the least error of actual refits, each
     without one point."""
-    rng = np.random.default_rng(0)
     points = rng.normal(size=(14, features)) + 3
     targets = points[:, :2] + noise * rng.normal(size=(14, 2)) - 5
     design = decompose(points)
     fit = ridge(design, targets)
     weights, intercept = explicit_ridge(points, targets, fit.penalty)
-    np.testing.assert_allclose(fit.weights, weights, atol=1e-7)
-    np.testing.assert_allclose(fit(points[:3]), points[:3] @ weights + intercept, atol=1e-7)
+    assert_allclose(fit.weights, weights, atol=1e-7)
+    assert_allclose(fit(points[:3]), points[:3] @ weights + intercept, atol=1e-7)
 
     def refits_error(penalty):
         errors = []
@@ -36,7 +36,7 @@ def test_ridge_against_normal_equations_and_refits(features, noise):
     assert fit.loo_mse == pytest.approx(min(errors))
     centred, small = points - points.mean(axis=0), compact(points)
     assert small.shape[1] <= min(points.shape)
-    np.testing.assert_allclose(small @ small.T, centred @ centred.T, atol=1e-10)
+    assert_allclose(small @ small.T, centred @ centred.T, atol=1e-10)
 
 
 def refitted(features, targets, fitted, inner_folds, new):
@@ -49,13 +49,11 @@ def refitted(features, targets, fitted, inner_folds, new):
         weights, intercept = explicit_ridge(features[fit], targets[fit], penalty * unit)
         return features[asked] @ weights + intercept
 
-    errors = []
-    for penalty in PENALTIES:
-        error = 0.0
+    errors = np.zeros(len(PENALTIES))
+    for index, penalty in enumerate(PENALTIES):
         for k in np.unique(inner_folds[fitted]):
             left, kept = fitted & (inner_folds == k), fitted & (inner_folds != k)
-            error += np.sum((targets[left] - predict(kept, left, penalty)) ** 2)
-        errors.append(error)
+            errors[index] += np.sum((targets[left] - predict(kept, left, penalty)) ** 2)
     return predict(fitted, new, PENALTIES[np.argmin(errors)])
 
 
@@ -71,7 +69,7 @@ def test_penalties_by_whole_folds_against_nested_refits(features):
         for k in (-1, 0, 3):
             new, fitted = fold == k, ~held_out & (fold != k)
             wanted = refitted(small, target, fitted, fold, new)
-            np.testing.assert_allclose(prediction[new], wanted, atol=1e-6)
+            assert_allclose(prediction[new], wanted, atol=1e-6)
 
 
 def test_rows_are_predicted_by_the_ridge_of_all_other_folds():
@@ -81,12 +79,12 @@ def test_rows_are_predicted_by_the_ridge_of_all_other_folds():
     for k in (-1, 0, 2):
         fitted = ~held_out & (fold != k)
         fit = ridge(decompose(layer[fitted]), values[fitted])
-        np.testing.assert_allclose(prediction[fold == k], fit(layer[fold == k]))
+        assert_allclose(prediction[fold == k], fit(layer[fold == k]))
 
 
-def test_folds_keep_groups_whole_and_are_even():
+def test_folds_keep_groups_whole_and_are_even(rng):
     _, _, held_out, group = rows(groups=31, each=3)
-    fold = readout.folds_of(group, held_out, 5, np.random.default_rng(0))
+    fold = readout.folds_of(group, held_out, 5, rng)
     assert (fold[held_out] == -1).all() and set(fold[~held_out]) == set(range(5))
     pairs = set(zip(group[~held_out], fold[~held_out], strict=True))
     counts = np.bincount([k for _, k in pairs])

@@ -1,6 +1,8 @@
 """Every registered metric: one layer or prediction where its number is known in closed form, and
 the changes of features that leave it alone."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -29,14 +31,14 @@ def held_out_beside_seen(cells):
 (RATIO, _), (INNER_RATIO, INNER_EFFECT) = map(held_out_beside_seen, (BORDER | True, ~BORDER))
 
 
-def all_numbers(domain, features, scale=1.0, true_kernel=STRIPES @ STRIPES.T / 2) -> dict:
+def all_numbers(domain, features, scale=1.0) -> dict:
     """All numbers of a layer that is also the untrained and the last one, with tensors that follow
     the features' scale."""
     costly = {"untrained": features, "tensors": scale**2 * TENSORS}
     layer = Layer(features, CELLS * 1.0, HELD_OUT, costly=costly.get)
     if domain == "grid":
         layer.sizes, layer.border, layer.distance = (V, V), BORDER, HELD_OUT * 1.0
-        layer.true_kernel, layer.factor_names = true_kernel, ("x", "y")
+        layer.true_kernel, layer.factor_names = STRIPES @ STRIPES.T / 2, ("x", "y")
     else:
         layer.groups = np.arange(V * V)
     return registry.numbers(
@@ -46,16 +48,11 @@ def all_numbers(domain, features, scale=1.0, true_kernel=STRIPES @ STRIPES.T / 2
 
 # The Gram matrix of the stripes is I (x) J + J (x) I: two terms of singular values V^1.5 +- V
 TERMS = np.array([V**1.5 + V, V**1.5 - V]) ** 2 / (2 * V**3 + 2 * V**2)
-COSINES = {
-    "cosine.binary": 1, "cosine.true": 1, "cosine.partial": np.nan,
-    "cosine.cross_binary": 1, "cosine.cross_true": 1, "cosine.cross_partial": np.nan,
-}  # fmt: skip
+AGREEMENTS = {"binary": 1, "true": 1, "partial": np.nan}
 TUNING = {
-    "tuning.one_factor": 1, "tuning.interaction": 0, "tuning.product": 0, "tuning.bump": 0,
-    "tuning.stripe": 1, "tuning.weighted_one_factor": 1, "tuning.weighted_product": 0,
-    "tuning.active": 1,
+    "one_factor": 1, "interaction": 0, "product": 0, "bump": 0,
+    "stripe": 1, "weighted_one_factor": 1, "weighted_product": 0, "active": 1,
 }  # fmt: skip
-SCORES = {"id_r2": 1, "ood_r2": 1, "id_accuracy": 1, "ood_accuracy": 1}
 KNOWN = {
     "grid": {
         "schmidt.rank": 2, "schmidt.exp_entropy": np.exp(-TERMS @ np.log(TERMS)),
@@ -68,15 +65,19 @@ KNOWN = {
         "volume.inner_effect": INNER_EFFECT, "volume.ood_spread": np.sqrt(2) / 3,
         "curve.turning_ratio": np.nan,
     }
-    | COSINES
-    | {f"output.{name}": value for name, value in COSINES.items()}
-    | TUNING
-    | {f"untrained.{name}": value for name, value in TUNING.items()}
-    | {f"probe.{of}{name}": 1 for of in ("", "x.", "y.") for name in SCORES},
-    "points": {
-        "decode.id_r2": 1, "decode.ood_r2": 1, "decode.untrained.id_r2": 1,
-        "decode.untrained.ood_r2": 1, "decode.recovery": 1, "decode.active_recovery": 1,
+    | {
+        f"{layer}cosine.{cross}{name}": value
+        for layer, cross in product(("", "output."), ("", "cross_"))
+        for name, value in AGREEMENTS.items()
+    }
+    | {f"{layer}tuning.{name}": TUNING[name] for layer in ("", "untrained.") for name in TUNING}
+    | {
+        f"probe.{factor}{region}_{score}": 1
+        for factor, region, score in product(("", "x.", "y."), ("id", "ood"), ("r2", "accuracy"))
     },
+    "points": dict.fromkeys(
+        (f"decode.{name}" for name in ("id_r2", "ood_r2", "untrained.id_r2", "untrained.ood_r2",
+                                       "recovery", "active_recovery")), 1),
 }  # fmt: skip
 
 

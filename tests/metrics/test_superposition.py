@@ -14,8 +14,7 @@ def test_mean_codes_keep_one_part():
     np.testing.assert_array_equal(third, [10, 11, 12, 13, 4, 5])
 
 
-def test_matching_sums_of_three_factors():
-    rng = np.random.default_rng(0)
+def test_matching_sums_of_three_factors(rng):
     seen, points = rng.integers(0, 3, (40, 3)), np.array([[0, 1, 2], [2, 2, 0]])
     outputs = rng.normal(size=(40, 5))
     found = superposition.matching_sums(outputs, seen, points)
@@ -26,8 +25,7 @@ def test_matching_sums_of_three_factors():
             np.testing.assert_allclose(found[q, factor], np.sum(matching, axis=0))
 
 
-def test_r2_against_lstsq_and_parallel_parts():
-    rng = np.random.default_rng(0)
+def test_r2_against_lstsq_and_parallel_parts(rng):
     parts, outputs = rng.normal(size=(4, 2, 40)), rng.normal(size=(4, 40)) + 1
     parts[2, 1], outputs[3] = 2 * parts[2, 0], 0
     r2 = superposition.superposition_r2(outputs, parts)
@@ -46,8 +44,7 @@ def test_other_coordinates_share_nothing():
     assert superposition.other_coordinates([[1, 1], [1, 2]], repeats=1) is None
 
 
-def test_scores_are_means_over_the_hole_and_over_its_inner_half():
-    rng = np.random.default_rng(0)
+def test_scores_are_means_over_the_hole_and_over_its_inner_half(rng):
     points = np.array([(a, b) for b in range(4) for a in range(4)], float)
     outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
     distance = np.array([1, 1, 1, 1, 1, 2, 2, 1.5, 1, 2, 2, 1, 1, 1, 1, 4])
