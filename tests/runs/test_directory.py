@@ -30,8 +30,8 @@ def contents(path):
 
 
 def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
-    config, (workdir, summary) = tiny, tiny_run
-    assert configs.from_dict(json.loads((workdir / "config.json").read_text())) == config
+    workdir, summary = tiny_run
+    assert directory.read_config(workdir) == tiny
     assert json.loads((workdir / "summary.json").read_text()) == summary
     assert set(summary) == {"seeds", "mean"} and set(summary["seeds"]) == {"0", "7"}
     keys = {f"{region}.{name}" for region in ("id", "ood")
@@ -57,68 +57,62 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(run, copy):
     assert 0 < max(jax.tree.leaves(moved)) < 2e-3  # one step of AdamW
     with pytest.raises(RunError, match="parameters/5 is missing"):
         directory.kept_parameters(workdir, 5, template)
-    cells, held_out = directory.read_arrays(workdir / "cells.npz"), tasks.regions(run.task)["ood"]
-    of_seed = cells["mse"][1, held_out].mean()
-    assert of_seed == pytest.approx(run.summary["seeds"]["7"]["ood.mse"], rel=2e-3)
-    (copy / "cells.npz").write_bytes((workdir / "cells.npz").read_bytes()[:-20])
+    errors = directory.read_arrays(workdir / "cells.npz")["mse"][1]
+    error = run.summary["seeds"]["7"]["ood.mse"]
+    assert errors[tasks.regions(run.task)["ood"]].mean() == pytest.approx(error, rel=2e-3)
+    path = copy / "cells.npz"
+    path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RunError, match="cells.npz is damaged"):
-        directory.read_arrays(copy / "cells.npz")
+        directory.read_arrays(path)
 
 
 def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
     tiny, tiny_run, copy
 ):
     before = contents(copy)
-    assert study.train(tiny, copy, progress=False) == tiny_run[1]
+    assert study.train(tiny, copy) == tiny_run[1]
     assert contents(copy) == before
     with pytest.raises(RunError, match=r"learning_rate is 0.001 there, 0.5 here"):
-        study.train(changed(tiny, {"training.learning_rate": 0.5}), copy, progress=False)
+        study.train(changed(tiny, {"training.learning_rate": 0.5}), copy)
     assert contents(copy) == before
 
 
 def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_run, tmp_path):
-    config, workdir = tiny, tiny_run[0]
-    resumed = tmp_path / "run"
+    workdir, resumed = tiny_run[0], tmp_path / "run"
     for _ in range(2):
         with interrupted_after_a_save():
             # other chunks: how a run is carried out may change between its parts
-            study.train(changed(config, {"execution.chunk_steps": 3}), resumed, False)
+            study.train(changed(tiny, {"execution.chunk_steps": 3}), resumed)
     assert not directory.is_finished(resumed)
     with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
         Run.load(resumed)
-    study.train(config, resumed, progress=False)
+    study.train(tiny, resumed)
     for name in ("metrics.csv", "summary.json", "cells.npz"):
         assert (resumed / name).read_bytes() == (workdir / name).read_bytes()
-    template = loop.template(config).params
-    for step in directory.kept_steps(workdir):
-        chex.assert_trees_all_equal(
-            *(directory.kept_parameters(path, step, template) for path in (workdir, resumed))
-        )
-    chex.assert_trees_all_equal(Run.load(resumed).params, Run.load(workdir).params)
+    runs = [Run.load(path) for path in (workdir, resumed)]
+    chex.assert_trees_all_equal(*((run.params, run.along.params) for run in runs))
 
 
-def test_a_damaged_file_is_named_and_kept(tiny, copy):
-    """And a checkpoint: tests/runs/test_damage.py."""
-    for name in ("summary.json", "config.json"):
-        (copy / name).write_text("{")
-        before = contents(copy)
-        with pytest.raises(RunError, match=f"{name} is damaged"):
-            study.train(tiny, copy, progress=False)
-        assert contents(copy) == before
-        (copy / name).unlink()
+def test_a_damaged_summary_is_named_and_kept(tiny, copy):
+    """Other files: tests/runs/test_damage.py."""
+    (copy / "summary.json").write_text("{")
+    before = contents(copy)
+    with pytest.raises(RunError, match="summary.json is damaged"):
+        study.train(tiny, copy)
+    assert contents(copy) == before
 
 
 def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(tiny, tiny_run, copy):
-    config, (workdir, summary) = tiny, tiny_run
+    workdir, summary = tiny_run
     before = contents(copy / "parameters")
     *_, damaged, _ = steps = checkpoints.steps(copy / "checkpoints")
     (copy / "checkpoints" / str(damaged) / "record.json").write_text("x")
     with pytest.raises(RunError, match="remove it, all later ones and summary.json, and the same"):
-        directory.restore(copy, loop.template(config), damaged)
+        directory.restore(copy, loop.template(tiny), damaged)
     for step in steps[steps.index(damaged) :]:
         shutil.rmtree(copy / "checkpoints" / str(step))
     (copy / "summary.json").unlink()
-    assert study.train(config, copy, progress=False) == summary
+    assert study.train(tiny, copy) == summary
     assert checkpoints.steps(copy / "checkpoints") == steps
     assert contents(copy / "parameters") == before
     chex.assert_trees_all_equal(Run.load(copy).params, Run.load(workdir).params)
@@ -161,12 +155,12 @@ with directory.claim(Path({str(tmp_path)!r}), config.from_dict({configs.to_dict(
 def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_path, monkeypatch):
     workdir = tmp_path / "run"
     with interrupted_after_a_save():
-        study.train(tiny, workdir, progress=False)
+        study.train(tiny, workdir)
     before = contents(workdir)
     hyper = loop.hyper_of(tiny) | {"training.learning_rate": jnp.float32(1e30)}
     with monkeypatch.context() as patch, pytest.raises(RunError) as error:
         patch.setattr(loop, "hyper_of", lambda config: hyper)
-        study.train(tiny, workdir, progress=False)
+        study.train(tiny, workdir)
     # step 4 still has finite weights; its update makes the loss of step 5 overflow
     assert "the loss of seed 0 is " in str(error.value) and " at step 5; " in str(error.value)
     assert f"the last good checkpoint is {workdir / 'checkpoints' / '4'}" in str(error.value)
@@ -176,55 +170,49 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_
 def test_impossible_tasks_stop_before_anything_is_written(tiny, tmp_path):
     config = changed(tiny, {"task.support.samples": 3})
     with pytest.raises(ConfigError, match="the draw of seed 0: .*no training point has x in"):
-        study.train(config, tmp_path / "run", progress=False)
+        study.train(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):
     """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
-    whole = study.train(config, tmp_path / "whole", progress=False)
-    late = pd.read_csv(tmp_path / "whole" / "metrics.csv").query("step > 90")
-    assert len(late) == 5 * len(config.training.seeds)
+    paths, steps = [tmp_path / name for name in ("whole", "killed")], [92, 94, 96, 98, 100]
+    whole = study.train(config, paths[0])
+    late = pd.read_csv(paths[0] / "metrics.csv").query("step > 90")
     for seed, numbers in whole["seeds"].items():
         values = sorted(late["ood.mse"][late.seed == int(seed)])
-        assert numbers["ood.mse"] == values[2] and values[0] < values[4]
+        assert len(values) == 5 and numbers["ood.mse"] == values[2] and values[0] < values[4]
     with interrupted_after_a_save(lambda workdir, step: step == 96):
-        study.train(config, tmp_path / "killed", progress=False)
-    assert study.train(config, tmp_path / "killed", progress=False) == whole
-    paths, every = [tmp_path / name for name in ("whole", "killed")], []
-    for path in paths:
-        assert checkpoints.steps(path / "checkpoints") == [92, 94, 96, 98, 100]
+        study.train(config, paths[1])
+    assert study.train(config, paths[1]) == whole
     # also the scores of checkpoints that the resumed process did not train
     cells = [directory.read_arrays(path / "cells.npz") for path in paths]
     chex.assert_trees_all_equal(*cells)
+    assert [checkpoints.steps(path / "checkpoints") for path in paths] == [steps, steps]
     points, template = tasks.points(config.task.make()), loop.template(config)
     keys = jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
-    of_seeds = jax.jit(jax.vmap(loop.make_trainer(config).score, (0, 0, None)))
-    for step in checkpoints.steps(paths[0] / "checkpoints"):
+    score, evaluations = jax.jit(jax.vmap(loop.make_trainer(config).score, (0, 0, None))), []
+    for step in steps:
         states = [directory.restore(path, template, step).state for path in paths]
         chex.assert_trees_all_equal(*states)
-        every.append(jax.device_get(of_seeds(keys, states[0].params, points)))
+        evaluations.append(jax.device_get(score(keys, states[0].params, points)))
     for name, reduce in (("mse", np.median), ("position_accuracy", np.mean)):
-        expected = reduce([scores[name] for scores in every], axis=0)
+        expected = reduce([scores[name] for scores in evaluations], axis=0)
         np.testing.assert_allclose(cells[0][name], expected, rtol=4e-3, atol=1e-3 * (name != "mse"))
 
 
 def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(run):
     """Those from codes are fitted to the points that the seed was shown."""
-    task = run.task
-    points, regions = tasks.points(task), tasks.regions(task)
+    points, regions = tasks.points(run.task), tasks.regions(run.task)
     code, image = jax.vmap(lambda point: bump.example(point, run.config.task))(points)
-    nearest = image[tasks.nearest_seen(task, regions["ood"])[0], ...]
-    for seed, numbers in run.summary["seeds"].items():
-        shown = np.unique(loop.dataset_of(task, jax.random.key(int(seed))).points, axis=0)
-        assert len(shown) < regions["id"].sum()  # of those seen, few were drawn
-        index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]
-        found = {"nearest_seen": nearest}
+    predictions = {"nearest_seen": image[tasks.nearest_seen(run.task, regions["ood"])[0]]}
+    for shown, numbers in zip(run.shown, run.summary["seeds"].values(), strict=True):
+        assert shown.sum() < regions["id"].sum()  # of those seen, few were drawn
         for name, predict in baselines.FROM_CODES.items():
-            found[name] = predict(code[index, :], image[index, :], code)
-        for name, predictions in found.items():
-            errors = np.square(predictions - image).mean(axis=(1, 2))
+            predictions[name] = predict(code[shown], image[shown], code)
+        for name, images in predictions.items():
+            errors = np.square(images - image).mean(axis=(1, 2))
             for region, mask in regions.items():
                 number = numbers[f"{region}.{name}_mse"]
                 assert number == pytest.approx(errors[mask].mean(), rel=1e-4, abs=1e-9)
@@ -237,7 +225,7 @@ def test_a_derived_number_of_a_summary_is_the_median_of_its_own_column(own_task,
     path.write_text(path.read_text().replace("out, example)", f"out, example, {derived}"))
     config = changed(tiny, {"task.name": name, "model.name": "mlp", "model.depth": 1,
                             "training.learning_rate": 3.0, "training.steps": 20})  # fmt: skip
-    summary = study.train(config, tmp_path / "run", progress=False)
+    summary = study.train(config, tmp_path / "run")
     rows = pd.read_csv(tmp_path / "run" / "metrics.csv")
     for seed, numbers in summary["seeds"].items():
         late = rows[(rows["seed"] == int(seed)) & rows["step"].isin([19, 20])]

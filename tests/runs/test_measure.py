@@ -1,6 +1,5 @@
 """The measurement of finished runs: known answers, the table, its cache, bad input."""
 
-import csv
 import json
 import re
 import shutil
@@ -10,22 +9,16 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.config import changed
 from compgen_jax.metrics import probes, registry
-from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import measure, recording, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.encodings import encode
-from compgen_jax.tasks.rotation import GapConfig, Rotation
 
 N = 8
-DIGITS = Config(
-    task=Rotation(side=8, objects=(4, 7), angles=24, samples=24, gap=GapConfig(of=(4,))),
-    model=MLP(depth=1, width=6),
-    training=TrainingConfig(steps=20, evaluate_every=10, seeds=(0, 1)),
-)
 THREE = {
     "task.size.values": 3, "task.size.low": 1, "task.size.high": 1, "task.size.smallest": 0.8,
     "task.size.largest": 1.6, "task.support.samples": 200, "training.epochs": 1,
@@ -34,27 +27,13 @@ THREE = {
 
 
 @pytest.fixture(scope="module")
-def trained(tiny, tiny_run, tmp_path_factory):
-    """trained(config): the directory of its run, trained once."""
-    workdirs = {tiny: shutil.copytree(tiny_run[0], tmp_path_factory.mktemp("measure") / "tiny")}
-
-    def train(config):
-        if config not in workdirs:
-            workdirs[config] = tmp_path_factory.mktemp("measure") / "run"
-            study.train(config, workdirs[config], progress=False)
-        return workdirs[config]
-
-    return train
-
-
-@pytest.fixture(scope="module")
-def run(trained, tiny):
-    return trained(tiny)
+def run(tiny_run, tmp_path_factory):
+    return shutil.copytree(tiny_run[0], tmp_path_factory.mktemp("measure") / "run")
 
 
 @pytest.fixture(scope="module")
 def measured(run):
-    return measure.measure(Run.load(run), progress=False)
+    return measure.measure(Run.load(run))
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -63,23 +42,22 @@ def measured(run):
 def test_the_table_has_every_layer_of_every_seed_and_is_read_back_to_the_bit(run, measured):
     assert (measured.factors, measured.sizes, measured.seeds) == (("x", "y"), (N, N), (0, 7))
     held_out = [[3 <= x <= 5 and 3 <= y <= 5 for x in range(N)] for y in range(N)]
-    np.testing.assert_array_equal(measured.maps["held_out"], held_out)
+    assert_array_equal(measured.maps["held_out"], held_out)
 
-    rows = list(csv.DictReader((run / "layers.csv").read_text().splitlines()))
-    assert len({row["step"] for row in rows}) == 1 and tuple(rows[0]) == measure.COLUMNS
-    found = [row for row in rows if row["metric"] == "probe.id_r2" and row["layer"] == "layer_02"]
-    assert [row["seed"] for row in found] == ["0", "7"]
-    assert [float(row["value"]) for row in found] == measured.numbers["probe.id_r2"][:, 2].tolist()
-    summary = json.loads((run / "analysis.json").read_text())
-    mean = summary["mean"]["probe.id_r2"][1]
-    assert mean["value"] == pytest.approx(measured.numbers["probe.id_r2"][:, 1].mean())
+    table, probe = pd.read_csv(run / "layers.csv"), measured.numbers["probe.id_r2"]
+    assert table.step.nunique() == 1 and tuple(table) == measure.COLUMNS
+    rows = table.query("metric == 'probe.id_r2' and layer == 'layer_02'")
+    assert rows.seed.tolist() == [0, 7] and rows.value.tolist() == probe[:, 2].tolist()
+    path = run / "analysis.json"
+    mean = json.loads(path.read_text())["mean"]["probe.id_r2"][1]
+    assert mean["value"] == pytest.approx(probe[:, 1].mean())
 
-    before, loaded = (run / "analysis.json").stat().st_mtime_ns, Run.load(run)
+    before, loaded = path.stat().st_mtime_ns, Run.load(run)
     again = measure.measure(loaded)
     pd.testing.assert_frame_equal(again.table, measured.table.reset_index(drop=True))
     chex.assert_trees_all_equal(again.maps, measured.maps)
-    assert (run / "analysis.json").stat().st_mtime_ns == before
-    np.testing.assert_array_equal(loaded.layers("probe.id_r2"), measured.numbers["probe.id_r2"])
+    assert path.stat().st_mtime_ns == before
+    assert_array_equal(loaded.layers("probe.id_r2"), probe)
     assert loaded.layer_names == measured.layers
 
 
@@ -95,36 +73,35 @@ def test_an_output_metric_of_ones_own_is_measured_when_asked_for(run, measured):
     found, cells = loaded.outputs("mine.largest"), loaded.cells
     registry.METRICS[:] = metrics
     expected = cells.predictions[:, cells.held_out].max(axis=(1, 2, 3))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert_allclose(found, expected, rtol=1e-5)
     known = measure.read(run).numbers
     chex.assert_trees_all_equal({name: known[name] for name in measured.numbers}, measured.numbers)
 
 
-def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monkeypatch):
+def test_kept_steps_are_further_steps_of_the_table(run, measured, copy, monkeypatch):
     """Measured one row at a time, as single steps are; the end and its maps stay as they are."""
-    workdir = shutil.copytree(run, tmp_path / "run")
-    loaded = Run.load(workdir)
+    for name in ("layers.csv", "analysis.json", "analysis.npz"):
+        shutil.copy(run / name, copy)
+    loaded = Run.load(copy)
     steps, along = loaded.kept_steps, loaded.along
     assert steps[-1] == measured.last_step and along.seeds == loaded.seeds
     for index, step in enumerate(steps):
         at_step = jax.tree.map(lambda leaf, k=index: leaf[:, k], along.params)
         chex.assert_trees_all_equal(at_step, loaded.at(step).params)
     layers = along.layers("probe.ood_r2")
-    np.testing.assert_array_equal(layers[:, -1], measured.numbers["probe.ood_r2"])
+    assert_array_equal(layers[:, -1], measured.numbers["probe.ood_r2"])
     metrics = [metric for metric in registry.METRICS if "probe.ood_r2" in metric.names]
-    alone = measure.take(loaded, metrics, steps[1:2], progress=False)
-    np.testing.assert_array_equal(layers[:, 1], alone.values("probe.ood_r2"))
+    alone = measure.take(loaded, metrics, steps[1:2])
+    assert_array_equal(layers[:, 1], alone.values("probe.ood_r2"))
     assert (layers[:, 0, 2] != layers[:, -1, 2]).all()
-    kept = measure.read(workdir)
-    chex.assert_trees_all_equal({name: kept.numbers[name] for name in measured.numbers},
-                                measured.numbers)  # fmt: skip
-    chex.assert_trees_all_equal(kept.maps, measured.maps)
-    end = loaded.outputs("output.cosine.cross_binary")
-    outputs = loaded.late.outputs("output.cosine.cross_binary")  # of so short a run five ends
-    np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
+    table = measure.read(copy)
+    same = {name: table.numbers[name] for name in measured.numbers}, table.maps
+    chex.assert_trees_all_equal(same, (measured.numbers, measured.maps))
+    cosine = "output.cosine.cross_binary"  # of so short a run the five late networks are the end
+    ends = np.tile(loaded.outputs(cosine)[:, None], 5)
+    assert_array_equal(loaded.late.outputs(cosine), ends)
     monkeypatch.setattr(measure, "take", None)
-    again = Run.load(workdir).along
-    np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
+    assert_array_equal(Run.load(copy).along.layers("probe.ood_r2"), layers)
 
 
 def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny, tmp_path,
@@ -141,7 +118,7 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
     table = pd.read_csv(next(workdir.glob("over_*")) / "layers.csv")
     assert {*table.metric} == {f"probe.{score}" for score in probes.SCORES}
     same = own.over(own).late.layers("volume.inner_effect")
-    np.testing.assert_array_equal(same[:, -1], own.layers("volume.inner_effect"))
+    assert_array_equal(same[:, -1], own.layers("volume.inner_effect"))
     with pytest.raises(RunError, match="only its layers are measured"):
         _ = over.late.cells
     larger = changed(tiny, {"task.grid": N + 1})
@@ -149,7 +126,7 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
         own.over(Run(larger, larger.task.make(), (0,)))
     monkeypatch.setattr(measure, "take", None)
     again = Run.load(workdir).over(Run(other, other.task.make(), (0,))).late
-    np.testing.assert_array_equal(again.layers("probe.ood_r2"), over.late.layers("probe.ood_r2"))
+    assert_array_equal(again.layers("probe.ood_r2"), over.late.layers("probe.ood_r2"))
 
 
 # --- known answers -------------------------------------------------------------------------------
@@ -157,18 +134,19 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
 
 def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured, tiny):
     assert measured.numbers["schmidt.rank"][:, 0].tolist() == [2, 2]
-    np.testing.assert_allclose(measured.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
+    assert_allclose(measured.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
     factorization = measured.numbers["factorization.mean_of_ratios"]
-    np.testing.assert_allclose(factorization[:, 0], 1, atol=1e-6)
+    assert_allclose(factorization[:, 0], 1, atol=1e-6)
     code = lambda p: encode([(p[0], N), (p[1], N)], tiny.task.code)
     jacobian = np.float64(jax.jit(jax.jacfwd(code))(np.float32([5, 2])))
     volume = np.linalg.det(jacobian.T @ jacobian) ** 0.5
-    np.testing.assert_allclose(measured.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)
+    assert_allclose(measured.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)
 
 
-def test_a_code_without_derivative_has_no_geometry_but_all_else(trained, tiny):
-    config = changed(tiny, {"task.code.name": "onehot", "training.epochs": 1})
-    run = Run.load(trained(config))
+def test_a_code_without_derivative_has_no_geometry_but_all_else(tiny, tmp_path):
+    onehot = changed(tiny, {"task.code.name": "onehot", "training.epochs": 1})
+    study.train(onehot, tmp_path / "run")
+    run = Run.load(tmp_path / "run")
     assert "volume" not in run.maps
     assert np.isnan(run.layers("factorization.mean_of_ratios")).all()
     assert np.isfinite(run.layers("probe.id_r2")).all()
@@ -178,10 +156,11 @@ def test_a_code_without_derivative_has_no_geometry_but_all_else(trained, tiny):
 
 
 @pytest.fixture(scope="module")
-def three(trained, tiny):
+def three(tiny, tmp_path_factory):
     """A run of three factors and what was measured of it."""
-    workdir = trained(changed(tiny, THREE))
-    return workdir, measure.measure(Run.load(workdir), progress=False)
+    workdir = tmp_path_factory.mktemp("three") / "run"
+    study.train(changed(tiny, THREE), workdir)
+    return workdir, measure.measure(Run.load(workdir))
 
 
 def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
@@ -195,7 +174,7 @@ def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
         of_one_factor = name.startswith("curve.")
         assert of_one_factor or "ood" in name or np.isfinite(values[:, :-1]).all(), name
     centre, step = np.float32([5, 2, 1.2]), 0.02
-    np.testing.assert_allclose(found.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
+    assert_allclose(found.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
     moves = np.concatenate([step * np.eye(3), -step * np.eye(3)]).astype(np.float32)
     drawn = Run.load(workdir).predict(centre + moves).reshape(2, 2, 3, N * N)
     jacobians = np.float64(drawn[:, 0] - drawn[:, 1]) / (2 * step)
@@ -207,7 +186,7 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
     workdir, _ = three
     monkeypatch.setattr(recording, "MOST_CELLS_OF_MORE", 100)
     metrics = measure.metrics_of("grid", ["schmidt", "output.superposition"])
-    found = measure.take(Run.load(workdir), metrics, progress=False, with_maps=True)
+    found = measure.take(Run.load(workdir), metrics, with_maps=True)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
     assert np.isfinite(found.numbers["schmidt.rank"]).all()
@@ -224,12 +203,8 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, monk
     few = measure.measure(Run.load(workdir), families=("probe", "anova.interaction"))
     bar = capsys.readouterr().err
     assert "--metrics=" not in bar and re.search(r"seed(/s)?, \w", bar)  # slow: seconds per seed
-    assert {name.partition(".")[0] for name in few.numbers} == {
-        "probe",
-        "anova",
-        "schmidt",
-        "explained",
-    }
+    families = {name.partition(".")[0] for name in few.numbers}
+    assert families == {"probe", "anova", "schmidt", "explained"}
     assert Run.load(workdir).layer_names == three[1].layers  # measures nothing more
     assert capsys.readouterr().err == ""
     whole = measure.measure(Run.load(workdir))
@@ -244,9 +219,9 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, monk
 
 def test_runs_that_cannot_be_measured_are_named(run):
     with pytest.raises(RunError, match="there is no metric probe.r2"):
-        measure.measure(Run.load(run), "probe.r2", progress=False)
+        measure.measure(Run.load(run), "probe.r2")
     with pytest.raises(RunError, match="no metric prob here; families are anova, cosine, curve"):
-        measure.measure(Run.load(run), progress=False, families=["prob"])
+        measure.measure(Run.load(run), families=["prob"])
     loaded = Run.load(run)
     params = jax.tree.map(np.copy, loaded.params)
     params["params"]["hidden_2"]["bias"][1] = np.nan
@@ -254,11 +229,11 @@ def test_runs_that_cannot_be_measured_are_named(run):
     broken.params = params
     for domain in registry.DOMAINS:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
-            measure.take(broken, measure.metrics_of(domain), progress=False)
+            measure.take(broken, measure.metrics_of(domain))
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
-        measure.take(full, measure.metrics_of("grid"), progress=False)
+        measure.take(full, measure.metrics_of("grid"))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +250,7 @@ def test_damage_is_named_in_one_line(measured, run, tmp_path, name, damage):
     workdir = shutil.copytree(run, tmp_path / "run")
     (workdir / name).write_bytes(damage((run / name).read_bytes()))
     with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
-        measure.measure(Run.load(workdir), progress=False)
+        measure.measure(Run.load(workdir))
     assert "\n" not in str(error.value)
 
 
