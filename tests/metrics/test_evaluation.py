@@ -36,10 +36,10 @@ def test_scores_over_chosen_cells_and_by_distance_against_loops():
     levels, profile = evaluation.profile_by_distance(hits, results)
     assert levels.tolist() == [1, 2]
     for seed in range(2):
-        mean = np.mean([hits[seed, k] for k in np.flatnonzero(cells)])
+        mean = hits[seed, cells].mean()
         assert evaluation.mean_score(results, "hit", cells)[seed] == pytest.approx(mean)
-        wrong = sum(((predictions[seed, k] - truths[k]) ** 2).sum() for k in np.flatnonzero(cells))
-        relative = wrong / sum((truths[k] ** 2).sum() for k in np.flatnonzero(cells))
+        wrong = ((predictions[seed, cells] - truths[cells]) ** 2).sum()
+        relative = wrong / (truths[cells] ** 2).sum()
         assert evaluation.relative_error(results, cells)[seed] == pytest.approx(relative)
         at = [hits[seed, held_out & (distance == level)].mean() for level in (1, 2)]
         assert profile[seed].tolist() == at

@@ -12,15 +12,11 @@ def explicit_ridge(features, targets, penalty):
     return solved[:-1], solved[-1]
 
 
-def three_factors():
+def test_three_factors_one_of_them_discrete(rng):
     cells = np.array([(a, b, c) for c in (0, 10, 20, 30) for b in range(3) for a in range(8)])
-    held_out = ((cells[:, 0] >= 3) & (cells[:, 0] <= 5)) & (cells[:, 2] == 10)
-    features = np.column_stack([cells[:, 0], np.eye(3)[cells[:, 1]], cells[:, 2] ** 2])
-    return features @ np.random.default_rng(0).normal(size=(5, 40)), cells, held_out
-
-
-def test_three_factors_one_of_them_discrete():
-    features, cells, held_out = three_factors()
+    a, b, c = cells.T
+    held_out = (a >= 3) & (a <= 5) & (c == 10)
+    features = np.column_stack([a, np.eye(3)[b], c**2]) @ rng.normal(size=(5, 40))
     scores = probes.probe(features, cells, held_out, real=(True, False, True))
     for name, value in scores.items():
         assert np.isnan(value[1]) == name.endswith("r2")

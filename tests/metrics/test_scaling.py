@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +7,7 @@ from compgen_jax.metrics import censored, scaling
 from compgen_jax.metrics.scaling import Curve
 from compgen_jax.statistics import t_interval
 
-NAN = math.nan
+NAN = np.nan
 GRIDS = np.array([4, 6, 8, 10, 12, 16, 20, 24, 32])
 
 
@@ -52,7 +50,7 @@ def most_likely_slope(x_P, y_P, side_P):
         ([10, 10, 10, 100, 1000], [0.1, 0.2, 0.3, 0.0, 0.65], 0.4, 10**2.5, "reached"),
         ([10, 20], [0.5, float(np.float32(0.95))], 0.95, 20, "reached"),  # which is below 0.95
         ([30, 10], [0.9, 0.5], 0.5, 10, "below"),
-        ([30, 10], [NAN, math.inf], 0.5, NAN, "unknown"),
+        ([30, 10], [NAN, np.inf], 0.5, NAN, "unknown"),
     ],
 )
 def test_thresholds_of_known_curves(values, scores, target, value, status):
@@ -105,7 +103,7 @@ def test_without_censoring_the_exponent_is_that_of_least_squares():
     result = scaling.exponent(make_curve(np.exp(log_3xK)))
     slopes = [np.polyfit(np.log(GRIDS), log_K, 1)[0] for log_K in log_3xK]
     assert result["value"] == pytest.approx(np.mean(slopes), rel=1e-12)
-    half = 4.302652729911275 * np.std(slopes, ddof=1) / math.sqrt(3)  # Student's t, 2 degrees
+    half = 4.302652729911275 * np.std(slopes, ddof=1) / np.sqrt(3)  # Student's t, 2 degrees
     assert result["ci95"] == pytest.approx([np.mean(slopes) - half, np.mean(slopes) + half])
 
 

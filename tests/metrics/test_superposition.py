@@ -21,8 +21,8 @@ def test_matching_sums_of_three_factors(rng):
     assert found.shape == (2, 3, 5)
     for q, point in enumerate(points):
         for factor in range(3):
-            matching = [outputs[i] for i in range(40) if seen[i, factor] == point[factor]]
-            np.testing.assert_allclose(found[q, factor], np.sum(matching, axis=0))
+            matching = outputs[seen[:, factor] == point[factor]]
+            np.testing.assert_allclose(found[q, factor], matching.sum(axis=0))
 
 
 def test_r2_against_lstsq_and_parallel_parts(rng):
