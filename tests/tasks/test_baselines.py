@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks.baselines import best_constant
@@ -26,7 +27,7 @@ def test_constants_are_mean_truths_of_their_regions(predict, shape, axis):
         assert found.shape == truths.shape
         for region in filter(np.any, (hidden, ~hidden)):
             expected = np.broadcast_to(truths[region].mean(axis=axis), found[region].shape)
-            np.testing.assert_allclose(found[region], expected, rtol=1e-5, atol=1e-6)
+            assert_allclose(found[region], expected, rtol=1e-5, atol=1e-6)
 
 
 # --- the interpolator ---------------------------------------------------------------------------
@@ -64,18 +65,18 @@ def test_interpolate_against_loops_that_leave_each_point_out(seed):
     repeated = np.concatenate([truths, truths[[2]] + off, truths[[2]] - off])
     found = baselines.interpolate(codes[[*range(count), 2, 2]], repeated[..., None], queries)
     assert found.shape == (9, 3, 1)
-    np.testing.assert_allclose(found[..., 0], expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(found[..., 0], expected, rtol=1e-6, atol=1e-8)
 
 
 def test_interpolate_from_few_points():
     queries = np.zeros((4, 2))
     none = baselines.interpolate(np.zeros((0, 2)), np.zeros((0, 3, 3)), queries)
-    np.testing.assert_array_equal(none, np.zeros((4, 3, 3)))
+    assert_array_equal(none, np.zeros((4, 3, 3)))
     one = baselines.interpolate(np.ones((1, 2)), np.full((1, 3), 7.0), queries)
-    np.testing.assert_array_equal(one, np.full((4, 3), 7.0))
+    assert_array_equal(one, np.full((4, 3), 7.0))
     # as much of two points in the middle between them
     two = baselines.interpolate([[0.0, 1.0], [0.0, -1.0]], [3.0, 5.0], queries)
-    np.testing.assert_allclose(two, np.full(4, 4.0))
+    assert_allclose(two, np.full(4, 4.0))
 
 
 def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
@@ -87,7 +88,7 @@ def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
     for query, predicted in zip(queries, found, strict=True):
         near = sorted(range(30), key=lambda s: math.dist(codes[s], query))[:9]
         expected = kernel_ridge_by_loops(codes[near], truths[near], query[None])
-        np.testing.assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
+        assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
 
 
 # --- the wide network ---------------------------------------------------------------------------
@@ -120,7 +121,7 @@ def test_wide_network_against_loops(scale):
     weights = np.linalg.solve(known + ridge, truths - truths.mean())
     expected = truths.mean() + kernel(queries, codes) @ weights
     found = baselines.wide_network(scale * codes, truths, scale * queries)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_the_tangent_kernel_is_that_of_a_wide_random_network():
@@ -144,7 +145,7 @@ def test_the_tangent_kernel_is_that_of_a_wide_random_network():
     found = jax.lax.map(of_network, jax.random.split(jax.random.key(0), 64)).mean(axis=0)
     expected = baselines.tangent_kernel(codes, others)
     lengths = np.sqrt(np.outer(*(np.square(a).sum(axis=1) for a in (codes, others))))
-    np.testing.assert_allclose(found / lengths, expected / lengths, rtol=0.1)
+    assert_allclose(found / lengths, expected / lengths, rtol=0.1)
 
 
 # --- on a grid ---------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ def test_rank_one_against_a_loop():
     for pixel in ((0, 0), (1, 0), (1, 1)):
         values = targets[:, *pixel].reshape(6, 6)
         expected = rank_one_of_pixel(values, seen, 0.01)[~seen]
-        np.testing.assert_allclose(found[:, *pixel], expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(found[:, *pixel], expected, rtol=1e-9, atol=1e-12)
 
 
 SIZES = (5, 4, 3)
@@ -205,7 +206,7 @@ def test_predictors_see_no_held_out_output(name, shape):
     assert predicted.any() == (name != "blank")
     assert name != "id_constant" or np.all(predicted == targets[~held_out].mean())
     other = np.where(held_out.reshape(-1, *(1,) * len(shape)), 7.0, targets)
-    np.testing.assert_array_equal(predicted, predict(other, held_out, SIZES))
+    assert_array_equal(predicted, predict(other, held_out, SIZES))
     assert predict(targets, held_out & False, SIZES).shape == (0, *shape)
 
 
@@ -226,7 +227,7 @@ def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
                     apart.setdefault(distance, []).append(targets[there])
             if apart:
                 lines.append(np.mean(apart[min(apart)], axis=0))
-        np.testing.assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
+        assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
 
 
 def test_products_of_three_functions_are_completed(monkeypatch):
@@ -236,4 +237,4 @@ def test_products_of_three_functions_are_completed(monkeypatch):
     targets = np.einsum("ap,bp,cp->cbap", a, b, c).reshape(60, 2, 2)
     held_out = hole_of_three()
     found = ood_of(baselines.rank_one, targets, held_out, SIZES)
-    np.testing.assert_allclose(found, targets[held_out], atol=1e-5)
+    assert_allclose(found, targets[held_out], atol=1e-5)

@@ -7,6 +7,7 @@ import chex
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.config import ConfigError
 from compgen_jax.tasks import bump
@@ -32,9 +33,9 @@ def by_hand(x, y, sigma, amplitude=1.0, grid=N):
 def test_bump_and_stripes_equal_their_definition(x, y):
     config = ImageConfig(sigma=1.5, amplitude=0.7)
     signal, expected = bump.bump(x, y, N, config), by_hand(x, y, 1.5, 0.7)
-    np.testing.assert_allclose(signal, expected, rtol=1e-5, atol=1e-7)
+    assert_allclose(signal, expected, rtol=1e-5, atol=1e-7)
     dark = bump.flip(signal, replace(config, polarity="inverted"))
-    np.testing.assert_allclose(dark, 1 - expected, rtol=1e-5, atol=1e-7)
+    assert_allclose(dark, 1 - expected, rtol=1e-5, atol=1e-7)
     assert (bump.flip(signal, replace(config, polarity="upright")) == signal).all()
 
 
@@ -44,7 +45,7 @@ def test_stripes_and_no_bumps_leave_a_hole_blank():
         expected = np.array(bump.example(point, plain).target)
         if np.isnan(point).any():
             expected[2:5, 2:5] = 1  # white
-        np.testing.assert_array_equal(bump.example(point, holes).target, expected)
+        assert_array_equal(bump.example(point, holes).target, expected)
 
 
 def test_stripes_say_nothing_of_a_hole_that_is_left_out():
@@ -57,8 +58,8 @@ def test_stripes_say_nothing_of_a_hole_that_is_left_out():
             difference[2:5, 2:5] = 0
         target = task.example(key, point).target
         value, gradient = jax.value_and_grad(task.loss)(drawn, target)
-        np.testing.assert_allclose(value, np.mean(difference**2), rtol=1e-6)
-        np.testing.assert_allclose(gradient, 2 * difference / N**2, rtol=1e-6)
+        assert_allclose(value, np.mean(difference**2), rtol=1e-6)
+        assert_allclose(gradient, 2 * difference / N**2, rtol=1e-6)
 
 
 # --- the training set ------------------------------------------------------------------------
@@ -96,10 +97,10 @@ def test_stripes_come_first_and_fewer_bumps_are_the_first_of_more():
     assert large.shape == (4 * N + 40, 2) and not np.isnan(large[4 * N :]).any()
     for samples in (7, 0):
         found = drawn(settings(copies=2, samples=samples, sampling="real"))
-        np.testing.assert_allclose(found, large[: 4 * N + samples], **TWO_PROGRAMS)
+        assert_allclose(found, large[: 4 * N + samples], **TWO_PROGRAMS)
     for stripes in (large[: 2 * N], large[2 * N : 4 * N]):
         expected = [(c, np.nan) for c in range(N)] + [(np.nan, c) for c in range(N)]
-        np.testing.assert_array_equal(stripes, expected)
+        assert_array_equal(stripes, expected)
 
 
 def test_shuffled_codes_are_those_of_other_stripes():
@@ -108,17 +109,17 @@ def test_shuffled_codes_are_those_of_other_stripes():
     shuffled_codes = replace(plain, stripes=replace(plain.stripes, shuffled_codes=True))
     expected, rows = drawn(plain), drawn(shuffled_codes)
     assert not np.array_equal(rows, drawn(shuffled_codes, jax.random.key(4)), equal_nan=True)
-    np.testing.assert_array_equal(rows[:, :2], expected)
-    np.testing.assert_array_equal(rows[4 * N :, 2:], expected[4 * N :])
+    assert_array_equal(rows[:, :2], expected)
+    assert_array_equal(rows[4 * N :, 2:], expected[4 * N :])
     others = rows[: 2 * N, 2:]
     in_order = lambda stripes: sorted(np.nan_to_num(stripes, nan=-1).tolist())
     assert in_order(others) == in_order(expected[: 2 * N])
     assert np.mean((others == expected[: 2 * N]).any(axis=1)) < 0.5
-    np.testing.assert_array_equal(rows[2 * N : 4 * N, 2:], others)
+    assert_array_equal(rows[2 * N : 4 * N, 2:], others)
     for row, own, other in zip(rows, expected, rows[:, 2:], strict=True):
         code, image = bump.example(row, shuffled_codes)
-        np.testing.assert_array_equal(image, bump.example(own, plain).target)
-        np.testing.assert_array_equal(code, bump.example(other, plain).input)
+        assert_array_equal(image, bump.example(own, plain).target)
+        assert_array_equal(code, bump.example(other, plain).input)
 
 
 def test_images_are_stripes_first_and_then_points():
@@ -127,11 +128,11 @@ def test_images_are_stripes_first_and_then_points():
     assert not np.array_equal(whole[: 2 * N], by_axis, equal_nan=True)
     other = drawn(shuffled(images=2 * N), jax.random.key(4))
     assert not np.array_equal(whole[: 2 * N], other, equal_nan=True)
-    np.testing.assert_array_equal(np.sort(other, axis=0), np.sort(whole[: 2 * N], axis=0))
+    assert_array_equal(np.sort(other, axis=0), np.sort(whole[: 2 * N], axis=0))
     for images in (3, 2 * N + 2):
-        np.testing.assert_array_equal(drawn(shuffled(images=images)), whole[:images])
+        assert_array_equal(drawn(shuffled(images=images)), whole[:images])
     # the points are those of a support with as many samples, whose own number has no effect
-    np.testing.assert_array_equal(whole[2 * N :], drawn(settings(copies=0, samples=5)))
+    assert_array_equal(whole[2 * N :], drawn(settings(copies=0, samples=5)))
 
 
 def test_sizes_and_units_of_a_data_set():
@@ -162,7 +163,7 @@ def test_a_wide_bump_that_is_nearer_to_a_seen_image_is_not_rendered(bumps):
     score = jax.jit(jax.vmap(task.scores))
     for share, expected in ((0.7, is_seen), (0.2, True)):
         moved = truths + share * moved_by
-        np.testing.assert_array_equal(score(moved, truths, points)["rendered"], expected)
+        assert_array_equal(score(moved, truths, points)["rendered"], expected)
         without = score(moved, truths, points, np.full(nearest.shape, np.nan))  # another support's
         assert without["rendered"].mean() > 0.9
 
@@ -178,7 +179,7 @@ def test_a_combination_of_three_is_right_if_its_size_is():
         point = np.float32([3.0, 4.0, values[requested]])
         truth = np.float32(by_hand(3, 4, values[requested]))
         found = task.prediction(jax.jit(task.example)(KEY, point).target)
-        np.testing.assert_allclose(found, truth, atol=1e-6)
+        assert_allclose(found, truth, atol=1e-6)
         for size in (*values, *rng.uniform(0.5, 2.3, 4)):
             signal = by_hand(3, 4, size) + 0.01 * rng.normal(size=(N, N))
             errors = [np.mean((signal - by_hand(3, 4, value)) ** 2) for value in values]
@@ -204,14 +205,14 @@ def test_the_second_object_of_a_cell_is_the_same_for_all_seeds():
     for key in (KEY, jax.random.key(4)):
         found = tasks.examples_at(task, key, points)
         chex.assert_trees_all_close(found, expected, **TWO_PROGRAMS)
-    np.testing.assert_array_equal(second_places(np.float32(points + 0.3))[37], seconds[37])
+    assert_array_equal(second_places(np.float32(points + 0.3))[37], seconds[37])
 
 
 def test_training_holds_out_the_first_of_two_objects_alone():
     """The first is drawn as if it were alone, and the second anywhere."""
     points = drawn(PAIRS)
     first, second = points[:, :2], points[:, 2:]
-    np.testing.assert_array_equal(drawn(replace(PAIRS, bumps=1)), first)
+    assert_array_equal(drawn(replace(PAIRS, bumps=1)), first)
     assert ((second >= 4) & (second <= 11)).all(axis=1).mean() == pytest.approx(0.25, abs=0.1)
     assert np.unique(second, axis=0).shape[0] > 150 and (second == second.round()).all()
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import encodings
 from compgen_jax.tasks.encodings import CodeConfig, CodesConfig
@@ -61,11 +62,11 @@ def test_a_code_equals_its_definition(fields):
         (encode(4, None, **fields), of(4) + [0] * len(of(4))),
         (encode(np.nan, 4, **fields, missing="off_grid"), of(-1) + of(4)),
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
+        assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
     if config.name != "ramp":  # 12 more cells, the seventh of them for a missing factor
         expected = by_hand(4, config, N + 12) + by_hand(N + 6, config, N + 12)
         found = encode(4.0, None, **fields, missing="off_canvas")
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
+        assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
     lengths = encodings.lengths(encodings.codes_of_counts((12, 5), config))
     assert lengths == tuple(len(by_hand(1, config, count)) for count in (12, 5))
 
@@ -75,19 +76,19 @@ def test_a_code_equals_its_definition(fields):
 
 def test_codes_of_factors_by_kind():
     point = [2.0, 1.5, math.pi / 4]
-    np.testing.assert_allclose(of_factors(point, name="value"), point, rtol=1e-6)
+    assert_allclose(of_factors(point, name="value"), point, rtol=1e-6)
     bump = of_factors(point, sigma=0.7)
     label, place, turn = bump[:2], bump[2:8], bump[8:]
-    np.testing.assert_array_equal(label, [0, 1])
-    np.testing.assert_allclose(place, np.exp(-((np.arange(6) - 1.5) ** 2) / 0.98), rtol=1e-5)
+    assert_array_equal(label, [0, 1])
+    assert_allclose(place, np.exp(-((np.arange(6) - 1.5) ** 2) / 0.98), rtol=1e-5)
     round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
-    np.testing.assert_allclose(turn, np.exp(-(round_the_circle**2) / 0.98), rtol=1e-5)
+    assert_allclose(turn, np.exp(-(round_the_circle**2) / 0.98), rtol=1e-5)
     for x in (-1.5, 6.5):  # beyond the values
         expected = np.exp(-((np.arange(6) - x) ** 2) / 2)
-        np.testing.assert_allclose(of_factors([2.0, x, 0.0])[2:8], expected, rtol=1e-5)
+        assert_allclose(of_factors([2.0, x, 0.0])[2:8], expected, rtol=1e-5)
     mixed = {"name": "onehot", "of": (("angle", "circle"), ("shape", "value"))}
     found = of_factors([2, 4, math.pi / 4], **mixed)
-    np.testing.assert_allclose(found, [2, 0, 0, 0, 0, 1, 0, 0.5**0.5, 0.5**0.5], atol=1e-6)
+    assert_allclose(found, [2, 0, 0, 0, 0, 1, 0, 0.5**0.5, 0.5**0.5], atol=1e-6)
 
 
 @pytest.mark.parametrize("missing", ["zero", "mask", "off_range"])
@@ -96,14 +97,14 @@ def test_codes_of_missing_factors(missing):
     code = of_factors([np.nan, 3, np.nan], missing=missing)
     parts = np.split(code, np.cumsum(lengths)[:-1])
     assert [len(part) for part in parts] == [n + (missing == "mask") for n in (2, 6, 4)]
-    np.testing.assert_allclose(parts[1][:6], np.exp(-((np.arange(6) - 3.0) ** 2) / 2), rtol=1e-5)
+    assert_allclose(parts[1][:6], np.exp(-((np.arange(6) - 3.0) ** 2) / 2), rtol=1e-5)
     # off range, the label 0 is none of them; one step before 0 degrees would be the last angle
     assert not parts[0][:2].any() and not parts[2][:4].any()
     if missing == "mask":
-        np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
+        assert_array_equal([part[-1] for part in parts], [1, 0, 1])
     if missing == "off_range":
         values = of_factors([np.nan] * 3, name="value", missing=missing)
-        np.testing.assert_allclose(values, [0, -1, -math.pi / 2], rtol=1e-6)
+        assert_allclose(values, [0, -1, -math.pi / 2], rtol=1e-6)
 
 
 def test_the_derivatives_of_codes_of_factors():
@@ -115,4 +116,4 @@ def test_the_derivatives_of_codes_of_factors():
         for factor in (1, 2):
             move = jnp.float32(step * np.eye(3)[factor])
             ahead, behind = np.asarray(code(point + move)), np.asarray(code(point - move))
-            np.testing.assert_allclose(slopes[:, factor], (ahead - behind) / (2 * step), atol=2e-3)
+            assert_allclose(slopes[:, factor], (ahead - behind) / (2 * step), atol=2e-3)

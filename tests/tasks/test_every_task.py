@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
@@ -30,11 +31,11 @@ def test_what_is_held_out_is_a_function_of_the_point_alone(name):
     held_out = np.asarray(task.held_out(points))
     assert held_out.shape == (len(points),) and 0 < held_out.sum() < len(points)
     pairs = points[: len(points) // 2 * 2].reshape(-1, 2, points.shape[1])
-    np.testing.assert_array_equal(np.ravel(task.held_out(pairs)), held_out[: 2 * len(pairs)])
+    assert_array_equal(np.ravel(task.held_out(pairs)), held_out[: 2 * len(pairs)])
     if not hasattr(TASKS[name], "most"):
-        np.testing.assert_array_equal(jax.jit(task.held_out)(points), held_out)
+        assert_array_equal(jax.jit(task.held_out)(points), held_out)
         near = [0.2 * np.diff(f.values)[0] * f.real for f in task.factors]
-        np.testing.assert_array_equal(task.held_out(points + np.float32(near)), held_out)
+        assert_array_equal(task.held_out(points + np.float32(near)), held_out)
         assert not np.any(task.held_out(points * np.nan))
 
 
@@ -64,7 +65,7 @@ def test_a_batch_is_a_function_of_key_step_and_data(name):
     alone = np.stack([jax.jit(draw)(k, s, dataset) for k, s in zip(keys, steps, strict=True)])
     datasets = jax.tree.map(lambda leaf: jnp.stack([leaf] * 3), dataset)
     together = jax.jit(jax.vmap(draw))(keys, steps, datasets)
-    np.testing.assert_allclose(together, alone, **TWO_PROGRAMS)
+    assert_allclose(together, alone, **TWO_PROGRAMS)
     assert not np.array_equal(alone[1], alone[2], equal_nan=True)
     other = draw(keys[0], 1, dataset)
     assert not np.array_equal(alone[0], other, equal_nan=True)
@@ -102,7 +103,7 @@ def test_the_truth_scores_perfectly_and_what_is_not_finite_never_does(name):
     score = jax.jit(jax.vmap(task.scores))
     perfect = score(truths, truths, points)
     assert tuple(sorted(perfect)) == tasks.score_names(task)
-    np.testing.assert_allclose(perfect[task.error], 0, atol=1e-6)
+    assert_allclose(perfect[task.error], 0, atol=1e-6)
     hits = [score for score in perfect if score.endswith("accuracy") or score == "rendered"]
     assert task.accuracy in hits and all(np.all(perfect[score]) for score in hits)
     broken = score(truths * np.nan, truths, points)
@@ -121,7 +122,7 @@ def test_trivial_predictors_score_at_every_point_and_copies_are_right_where_show
         assert all(values.shape == (len(points),) for values in scores.values())
         assert np.isfinite(scores[task.error]).all()
     copied = found["nearest_seen"][task.error]
-    np.testing.assert_allclose(copied[~held_out], 0, atol=1e-6)
+    assert_allclose(copied[~held_out], 0, atol=1e-6)
     assert copied[held_out].mean() > 0
 
 
@@ -132,12 +133,12 @@ def test_the_nearest_seen_point_is_seen_and_none_of_a_seen_point(name):
     points, held_out = tasks.points(task), tasks.regions(task)["ood"]
     nearest = np.asarray(task.nearest(points))
     assert np.isnan(nearest[~held_out]).all() and not np.any(task.held_out(nearest[held_out]))
-    np.testing.assert_array_equal(jax.jit(jax.vmap(task.nearest))(points), nearest)
+    assert_array_equal(jax.jit(jax.vmap(task.nearest))(points), nearest)
     whole = tasks.on_grid(task)
     index = tasks.nearest_seen(whole, tasks.regions(whole)["ood"])[0]
     places = tasks.nearest_cell(task.factors, points)
     expected = tasks.points(whole)[index[places]]
-    np.testing.assert_array_equal(nearest[held_out], expected[held_out])
+    assert_array_equal(nearest[held_out], expected[held_out])
     assert np.isnan(task.nearest(points * np.float32([np.nan] + [1] * (points.shape[1] - 1)))).all()
 
 
@@ -166,7 +167,7 @@ def test_padding_a_table_keeps_what_counts():
     table = sampling.table(jnp.ones((3, 2)))
     padded = sampling.padded(table, 5)
     assert sampling.capacity(padded) == 5 and int(padded.count) == 3
-    np.testing.assert_array_equal(padded.points, [[1, 1]] * 3 + [[0, 0]] * 2)
+    assert_array_equal(padded.points, [[1, 1]] * 3 + [[0, 0]] * 2)
     mask = jnp.ones((4, 4), bool)
     assert sampling.padded(mask, 5) is mask and sampling.capacity(mask) == 0
 

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import table_files
@@ -83,7 +84,7 @@ def test_published_names_hold_out_as_many_as_their_papers_code(counts):
     ],
 )
 def test_a_sentence_holds_out_what_it_says(text, expected):
-    np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
+    assert_array_equal(held_out(text, SMALL, POINTS), expected)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_regions_are_what_their_picture_shows(text, values, joint):
     cell = cells(LINE)
     inside = [np.isin(np.round(9 * column), values) for column in cell.T]
     expected = inside[0] & inside[1] if joint else inside[0] | inside[1]
-    np.testing.assert_array_equal(held_out(text, LINE, cell), expected)
+    assert_array_equal(held_out(text, LINE, cell), expected)
 
 
 def test_the_middle_of_an_odd_number_of_values_is_in_the_lower_half():
@@ -116,14 +117,14 @@ def test_random_cells_are_those_of_the_generators_permutation():
     order = np.random.default_rng(4).permutation(len(POINTS))
     for text, count in (("random(.3, seed=4)", 54), ("random(posX > .5, seed=4)", 90)):
         expected = np.isin(np.arange(len(POINTS)), order[:count])
-        np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
+        assert_array_equal(held_out(text, SMALL, POINTS), expected)
 
 
 def test_points_that_form_no_grid_are_read_like_a_grid():
     some = np.random.default_rng(0).permutation(len(POINTS))[:70]
     for text in ("hue == .3 or index(posX) == 4", "block(hue, posX)", "slices(shape, hue)"):
         mask = held_out(text, SMALL, POINTS[some])
-        np.testing.assert_array_equal(mask, held_out(text, SMALL, POINTS)[some])
+        assert_array_equal(mask, held_out(text, SMALL, POINTS)[some])
 
 
 def test_names_that_python_cannot_read_have_underscores():

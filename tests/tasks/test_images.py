@@ -4,6 +4,7 @@ import chex
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from compgen_jax.tasks import images
 from compgen_jax.tasks.bump import ImageConfig, bump
@@ -69,4 +70,4 @@ def test_squared_correlation_is_numpys_where_it_is_positive():
     for prediction in map(np.asarray, (TRUTH, 0.6 * TRUTH - 7, shifted(1.5), -TRUTH, 0 * TRUTH)):
         r = np.corrcoef(prediction.ravel(), TRUTH.ravel())[0, 1] if np.ptp(prediction) else 0.0
         found = images.squared_correlation(prediction, TRUTH)
-        np.testing.assert_allclose(found, max(r, 0) ** 2, atol=1e-4)
+        assert_allclose(found, max(r, 0) ** 2, atol=1e-4)

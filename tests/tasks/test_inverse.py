@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import ImageConfig, StripesConfig
@@ -27,18 +28,18 @@ def test_the_image_is_given_and_the_point_asked_for(answer, polarity):
         row, column = (np.exp(-((i - c) ** 2) / (2 * size**2)) for c in (y, x))
         image = np.outer(row, column)
         expected = 1 - image if polarity == "inverted" else image
-        np.testing.assert_allclose(given, expected, atol=1e-6)
+        assert_allclose(given, expected, atol=1e-6)
         parts = [np.exp(-((i - c) ** 2) / 2) for c in (x, y)]
         parts.append(np.exp(-((np.arange(3) - (size - 0.8) / 0.5) ** 2) / 2))
         expected = np.concatenate(parts) if answer == "code" else (x, y, size)
-        np.testing.assert_allclose(asked, expected, atol=1e-6)
+        assert_allclose(asked, expected, atol=1e-6)
 
 
 def test_a_stripe_is_answered_by_the_code_that_has_no_missing_part():
     found = jax.jit(STRIPES.make().example)(KEY, np.float32([3, np.nan]))
     profile = np.exp(-((np.arange(N) - 3) ** 2) / 2)
-    np.testing.assert_allclose(found.input, 1 - np.tile(profile, (N, 1)), atol=1e-6)
-    np.testing.assert_allclose(found.target, [*profile, *np.zeros(N)], atol=1e-6)
+    assert_allclose(found.input, 1 - np.tile(profile, (N, 1)), atol=1e-6)
+    assert_allclose(found.target, [*profile, *np.zeros(N)], atol=1e-6)
 
 
 def test_scores_of_codes_against_a_loop():
@@ -80,4 +81,4 @@ def test_the_image_has_a_derivative_in_every_factor_whatever_the_code():
     square = (row - y) ** 2 + (column - x) ** 2
     slopes = [(column - x) / size**2, (row - y) / size**2, square / size**3]
     expected = -np.stack([np.exp(-square / (2 * size**2)) * slope for slope in slopes], axis=-1)
-    np.testing.assert_allclose(jacobian, expected, atol=1e-5)
+    assert_allclose(jacobian, expected, atol=1e-5)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import module_codes, modules
 from compgen_jax.tasks.module_codes import LatentCodeConfig
@@ -37,25 +38,25 @@ def every_level():
 
 def test_an_orthogonal_code_is_a_turned_latent():
     basis = np.asarray(of("orthogonal")(jnp.eye(M)), np.float64)  # row m: the code of module m
-    np.testing.assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
+    assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
     z = np.asarray(latents("continuous"), np.float64)
     code = of("orthogonal")(z)
     assert not np.allclose(of("orthogonal", seed=1)(z), code, atol=0.1)
     expected = np.array([sum(one[m] * basis[m] for m in range(M)) for one in z])
-    np.testing.assert_allclose(code, expected, atol=1e-5)
+    assert_allclose(code, expected, atol=1e-5)
 
 
 def test_tokens_are_numbers_beside_tenths():
     z = every_level()
     code = np.asarray(of("tokens")(z))
-    np.testing.assert_array_equal(code[:, 1::2], np.round(10 * z) + M + 1)
+    assert_array_equal(code[:, 1::2], np.round(10 * z) + M + 1)
     assert (code[:, ::2] == np.arange(1, M + 1)).all()
     below = np.nextafter(z, np.float32(0))  # as another order of rounding might have them
-    np.testing.assert_array_equal(of("tokens")(below), code)
+    assert_array_equal(of("tokens")(below), code)
     z = np.asarray(latents("continuous"), np.float64)
     found = np.asarray(of("tokens")(z))[:, 1::2]
     inside = np.abs(10 * z - np.round(10 * z)) > 1e-3  # no tenth's end is near
-    np.testing.assert_array_equal(found[inside], (np.floor(10 * z) + M + 1)[inside])
+    assert_array_equal(found[inside], (np.floor(10 * z) + M + 1)[inside])
 
 
 def net(layers, values):
@@ -90,7 +91,7 @@ def test_couplings_against_loops(count, std, seed):
     z = np.asarray(latents("continuous", 12))[:, :count]
     code = of("invertible", std=std, seed=seed)(z)
     for one, found in zip(z.astype(np.float64), code, strict=True):
-        np.testing.assert_allclose(found, coupled(one, count, std, seed), atol=2e-4)
+        assert_allclose(found, coupled(one, count, std, seed), atol=2e-4)
 
 
 def test_shuffled_intervals_against_a_loop():
@@ -99,4 +100,4 @@ def test_shuffled_intervals_against_a_loop():
     for z in (every_level(), np.asarray(latents("continuous"))):
         interval = np.floor(10 * np.float64(z) + 1e-4).astype(int)
         expected = np.where(z >= 1, z, z + (to[interval % 10] - interval) / 10)
-        np.testing.assert_allclose(of("interval_shuffle", seed=seed)(z), expected, atol=1e-6)
+        assert_allclose(of("interval_shuffle", seed=seed)(z), expected, atol=1e-6)

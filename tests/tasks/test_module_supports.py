@@ -2,6 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import module_supports
@@ -47,7 +48,7 @@ def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules,
     sizes = range(1, most + 1)
     expected = [frozenset(one) for size in sizes for one in combinations(range(modules), size)]
     assert sets.dtype == bool and as_sets(sets) == expected
-    np.testing.assert_array_equal(module_supports.index_of(sets), np.arange(len(sets)))
+    assert_array_equal(module_supports.index_of(sets), np.arange(len(sets)))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.tasks import task as tasks
@@ -67,10 +68,10 @@ def test_answers_of_the_teacher_against_loops(settings):
     task, teacher = settings.make(), modules.draw_teacher(settings)
     for point in task.points[::17]:
         (code, inputs), target = example_of(settings)(KEY, point)
-        np.testing.assert_array_equal(code, point)
+        assert_array_equal(code, point)
         assert inputs.shape == (4, settings.inputs) and np.abs(inputs).max() <= 1
         expected = by_hand(teacher, point, inputs, settings.most)
-        np.testing.assert_allclose(target, expected, atol=1e-6)
+        assert_allclose(target, expected, atol=1e-6)
 
 
 def test_laws_of_the_teacher():
@@ -82,7 +83,7 @@ def test_laws_of_the_teacher():
         assert np.var(values) == pytest.approx(3**0.5 / fan_in, rel=0.08)
         widest = 2 * (3**0.5 / fan_in) ** 0.5 / 0.8796  # std of a truncated standard normal
         assert 0.95 * widest < np.abs(values).max() < 1.001 * widest
-    np.testing.assert_allclose(np.histogram(biases, 5, (0, 0.5))[0], 160, atol=55)
+    assert_allclose(np.histogram(biases, 5, (0, 0.5))[0], 160, atol=55)
     square = Modules(modules=16, most=2, inputs=1, hidden=16, outputs=16)
     same_shape = modules.draw_teacher(square)[:3]
     assert np.abs(np.corrcoef([leaf.ravel() for leaf in same_shape]) - np.eye(3)).max() < 0.25
@@ -104,8 +105,8 @@ def weights_of(law, count=4000):
 def test_discrete_weights_are_their_levels_each_as_often():
     found = weights_of("discrete")
     values, counts = np.unique(found, return_counts=True)
-    np.testing.assert_array_equal(values, np.float32([0.5, 0.6, 0.7, 0.8, 0.9, 1.0]))
-    np.testing.assert_allclose(counts / 12_000, 1 / 6, atol=0.02)
+    assert_array_equal(values, np.float32([0.5, 0.6, 0.7, 0.8, 0.9, 1.0]))
+    assert_allclose(counts / 12_000, 1 / 6, atol=0.02)
     assert np.abs(np.corrcoef(found.T) - np.eye(3)).max() < 0.06  # drawn for each module
     assert (weights_of("khot", 10) == 1).all()
 
@@ -144,7 +145,7 @@ def test_sets_of_many_modules_are_told_apart(count):
     sets = np.unique(rng.random((60, count)) < 0.4, axis=0)
     among = [tuple(row) for row in sets[::2]]
     expected = [tuple(row) in among for row in sets]
-    np.testing.assert_array_equal(modules.is_among(sets * 0.7, sets[::2]), expected)
+    assert_array_equal(modules.is_among(sets * 0.7, sets[::2]), expected)
 
 
 @pytest.mark.parametrize(("tests", "law"), [(7, "discrete"), (40, "khot"), (100, "continuous")])
@@ -164,9 +165,9 @@ def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
     assert code.shape == (9 * 8,)
     given, answers = np.split(np.asarray(code).reshape(9, 8), [5], axis=1)
     teacher = modules.draw_teacher(settings)
-    np.testing.assert_allclose(answers, by_hand(teacher, point, given, 2), atol=1e-6)
+    assert_allclose(answers, by_hand(teacher, point, given, 2), atol=1e-6)
     assert not {tuple(x) for x in given.tolist()} & {tuple(x) for x in np.asarray(inputs).tolist()}
-    np.testing.assert_allclose(example_of(SMALL)(KEY, point).target, target, **TWO_PROGRAMS)
+    assert_allclose(example_of(SMALL)(KEY, point).target, target, **TWO_PROGRAMS)
 
 
 # --- scores ----------------------------------------------------------------------------------
@@ -187,8 +188,8 @@ def test_scores_against_loops():
         "ratios_r2": np.mean(1 - errors / own, axis=1),
     }
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-3, err_msg=name)
-    np.testing.assert_array_equal(found["task_accuracy"], expected["task_r2"] >= 0.95)
+        assert_allclose(found[name], values, rtol=1e-3, err_msg=name)
+    assert_array_equal(found["task_accuracy"], expected["task_r2"] >= 0.95)
 
 
 def test_the_mean_output_is_that_over_all_sets():
@@ -225,7 +226,7 @@ def test_the_sum_of_singles_against_a_loop():
         total = np.zeros((4, 3))
         for m in np.flatnonzero(point):
             total += by_hand(teacher, np.where(np.arange(6) == m, point, 0), inputs, 2)
-        np.testing.assert_allclose(found[index], total, atol=1e-5)
+        assert_allclose(found[index], total, atol=1e-5)
 
 
 def test_the_bilinear_map_is_that_of_least_squares():
@@ -239,7 +240,7 @@ def test_the_bilinear_map_is_that_of_least_squares():
     features = lambda z, x: np.einsum("bm,bsi->bsmi", with_ones(z), with_ones(x)).reshape(-1, 42)
     fitted, *_ = np.linalg.lstsq(features(latents, inputs), answers.reshape(-1, 3), rcond=None)
     found = jax.jit(task.baselines["bilinear"])(given).reshape(-1, 3)
-    np.testing.assert_allclose(found, features(task.points, given.inputs[1]) @ fitted, atol=1e-3)
+    assert_allclose(found, features(task.points, given.inputs[1]) @ fitted, atol=1e-3)
 
 
 def test_kernel_regression_is_fitted_to_the_tasks_that_are_shown_again():
@@ -248,8 +249,8 @@ def test_kernel_regression_is_fitted_to_the_tasks_that_are_shown_again():
     task, given, of_seen = settings.make(), asked(settings), []
     for point in task.dataset(KEY).points:
         (latent, inputs), answers = example_of(settings)(KEY, point)
-        np.testing.assert_array_equal(inputs, example_of(settings)(jax.random.key(0), point)[0][1])
-        np.testing.assert_array_equal(latent, point[:6])
+        assert_array_equal(inputs, example_of(settings)(jax.random.key(0), point)[0][1])
+        assert_array_equal(latent, point[:6])
         assert not task.held_out(np.asarray(latent))
         of_seen += [(2 * np.float64(latent), *pair) for pair in zip(inputs, answers, strict=True)]
     rows = np.array([np.concatenate(row[:2]) for row in of_seen])
@@ -262,7 +263,7 @@ def test_kernel_regression_is_fitted_to_the_tasks_that_are_shown_again():
         latent = np.tile(2 * task.points[index], (4, 1))
         one = np.concatenate([latent, given.inputs[1][index]], axis=1)
         expected = kernel(one, rows) @ weights + answers.mean(0)
-        np.testing.assert_allclose(found[index], expected, atol=2e-4)
+        assert_allclose(found[index], expected, atol=2e-4)
 
 
 # --- how well an affine map reads a latent from its code -------------------------------------

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks.baselines import Query
@@ -92,14 +93,14 @@ def test_actions_mask_and_observations_against_loops(settings):
         episode = jax.tree.map(lambda leaf, b=b: leaf[b], episodes)
         wanted = plain_expert(point, episode, settings, basis)
         actions, mask = (leaf[b] for leaf in found.target)
-        np.testing.assert_array_equal(actions, [action for _, action, _ in wanted])
-        np.testing.assert_array_equal(mask, [counts for _, _, counts in wanted])
+        assert_array_equal(actions, [action for _, action, _ in wanted])
+        assert_array_equal(mask, [counts for _, _, counts in wanted])
         for t, (state, _, _) in enumerate(wanted):
             observation = plain_observation(state, episode, settings.features)
-            np.testing.assert_allclose(found.input[1][b, t], observation, rtol=1e-5)
+            assert_allclose(found.input[1][b, t], observation, rtol=1e-5)
         lengths.add(int(mask.sum()))
     assert len(lengths) > 2
-    np.testing.assert_array_equal(found.input[0], points)  # the code 'identity'
+    assert_array_equal(found.input[0], points)  # the code 'identity'
 
 
 # --- the world -------------------------------------------------------------------------------
@@ -174,4 +175,4 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
 def test_the_nearest_seen_task_does_nothing_after_its_end():
     shares = preference.as_shares((np.array([3, 1, 0, 0]), np.array([True, True, True, False])))
     found = preference.nearest_seen(Query(None, None, None, shares, None))
-    np.testing.assert_array_equal(found, np.eye(5)[[3, 1, 0, 0]])
+    assert_array_equal(found, np.eye(5)[[3, 1, 0, 0]])

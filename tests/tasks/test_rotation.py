@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 
 from compgen_jax.settings import ConfigError
@@ -38,9 +39,9 @@ def by_scipy(image, degrees, mode="grid-constant"):
 
 def test_turning_is_bilinear_and_equals_scipy():
     for degrees in (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0):
-        np.testing.assert_allclose(turned(NOISE, degrees), by_scipy(NOISE, degrees), atol=2e-5)
+        assert_allclose(turned(NOISE, degrees), by_scipy(NOISE, degrees), atol=2e-5)
         expected = by_scipy(digits.drawn(4, 28), degrees, "constant")
-        np.testing.assert_allclose(turned(digits.drawn(4, 28), degrees), expected, atol=2e-5)
+        assert_allclose(turned(digits.drawn(4, 28), degrees), expected, atol=2e-5)
 
 
 def test_the_derivative_in_the_angle_is_that_of_small_steps():
@@ -50,8 +51,8 @@ def test_the_derivative_in_the_angle_is_that_of_small_steps():
     for degrees in (12.3, 161.0):
         moved = [by_scipy(NOISE, degrees + step) for step in (apart, -apart)]
         expected = (moved[0] - moved[1]) / (2 * apart)
-        np.testing.assert_allclose(derivative(degrees), expected, atol=1e-4)
-        np.testing.assert_allclose(backwards(degrees), expected, atol=1e-4)
+        assert_allclose(derivative(degrees), expected, atol=1e-4)
+        assert_allclose(backwards(degrees), expected, atol=1e-4)
         assert np.abs(expected).max() > 0.01
 
 
@@ -72,10 +73,10 @@ def test_the_derivative_in_the_angle_is_that_of_small_steps():
 def test_codes_are_their_definitions_repeat_and_have_a_derivative(config, expected):
     code = lambda degrees: encode_angle(degrees, config)
     for degrees in (0.0, 100.0, 359.0):
-        np.testing.assert_allclose(code(degrees), expected(degrees), atol=1e-6)
-        np.testing.assert_allclose(code(degrees + 360), code(degrees), atol=1e-4)
+        assert_allclose(code(degrees), expected(degrees), atol=1e-6)
+        assert_allclose(code(degrees + 360), code(degrees), atol=1e-4)
     slope = (np.float64(expected(200.6)) - expected(200.4)) / 0.2
-    np.testing.assert_allclose(jax.jacfwd(code)(200.5), slope, atol=1e-4)
+    assert_allclose(jax.jacfwd(code)(200.5), slope, atol=1e-4)
 
 
 def test_examples_of_one_object_and_of_several():
@@ -85,8 +86,8 @@ def test_examples_of_one_object_and_of_several():
     found = examples_at(two, points)
     for (angle, digit), given, image in zip(points, *found, strict=True):
         own = encode_angle(angle, AngleCodeConfig())
-        np.testing.assert_allclose(given, [*own, digit == 4, digit == 7], atol=1e-6)
-        np.testing.assert_allclose(image, turned(digits.drawn(int(digit), 16), angle), atol=1e-5)
+        assert_allclose(given, [*own, digit == 4, digit == 7], atol=1e-6)
+        assert_allclose(image, turned(digits.drawn(int(digit), 16), angle), atol=1e-5)
     alone = jax.jit(one.example)(KEY, np.float32([30.0]))
     chex.assert_trees_all_close(alone, Example(found.input[2, :2], found.target[2]), atol=1e-6)
 
@@ -97,7 +98,7 @@ def test_images_of_mnist_stand_upright(tmp_path):
     of = Rotation(objects=(5, 4), angles=12, samples=12, mnist_path=path, gap=GapConfig(of=(4,)))
     found = examples_at(of.make(), [(0.0, 4.0), (0.0, 5.0)]).target
     for image, index in zip(found, (2, 0), strict=True):  # the first of each in the file
-        np.testing.assert_allclose(image, IMAGES[index][::-1] / 255.0, atol=1e-5)
+        assert_allclose(image, IMAGES[index][::-1] / 255.0, atol=1e-5)
 
 
 def test_the_loss_is_squared_plus_absolute_error():
@@ -123,14 +124,14 @@ def test_gaps_against_a_loop(gap, rule):
     points, right = tasks.points(task), np.float32([1, 0])[: len(task.factors)]
     for by in (0, 7.4, 360):  # also between the cells, and once round
         expected = [rule((point[0] + by) % 360, point[-1]) for point in points]
-        np.testing.assert_array_equal(task.held_out(points + np.float32(by) * right), expected)
+        assert_array_equal(task.held_out(points + np.float32(by) * right), expected)
 
 
 def test_random_angles_have_their_share_of_the_named_objects():
     task = replace(TWO, gap=GapConfig(region="random", share=0.3, seed=5, of=(7,))).make()
     held_out = task.held_out(tasks.points(task))
     chosen = np.random.default_rng(5).permutation(np.arange(24, 48))[: round(0.3 * 24)]
-    np.testing.assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
+    assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
 
 
 # --- scores ----------------------------------------------------------------------------------
@@ -151,11 +152,11 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
         nearest = points[np.argmin([np.sum((signal - truth) ** 2) for truth in truths])]
         apart = abs(nearest[0] - point[0])
         hits.append(min(apart, 360 - apart) <= 20 and nearest[1] == point[1])
-    np.testing.assert_array_equal(found["angle_accuracy"], hits)
+    assert_array_equal(found["angle_accuracy"], hits)
     assert 5 < sum(hits) < 35
     errors = np.mean((signals - truths[asked]) ** 2, axis=(1, 2))
-    np.testing.assert_allclose(found["mse"], errors, rtol=1e-4)
-    np.testing.assert_array_equal(found["image_accuracy"], errors <= 0.05 * found["blank_mse"])
+    assert_allclose(found["mse"], errors, rtol=1e-4)
+    assert_array_equal(found["image_accuracy"], errors <= 0.05 * found["blank_mse"])
 
 
 # --- trivial predictors ----------------------------------------------------------------------
@@ -177,8 +178,8 @@ def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
     before, after = (np.asarray(turned(digits.drawn(4, 16), edge)) for edge in edges)
     for angle, image in zip(angles, found, strict=False):
         share = (angle - edges[0]) / (edges[1] - edges[0])
-        np.testing.assert_allclose(image, (1 - share) * before + share * after, atol=1e-5)
-    np.testing.assert_array_equal(found[-2:], truths[-2:])  # seen
+        assert_allclose(image, (1 - share) * before + share * after, atol=1e-5)
+    assert_array_equal(found[-2:], truths[-2:])  # seen
     assert np.abs(found[1] - truths[1]).max() > 0.3
 
 
@@ -210,7 +211,7 @@ def test_row_0_is_the_bottom():
     rows = np.flatnonzero(seven.any(axis=1))
     assert (seven[rows[-3]] > 0.5).sum() > 2 * (seven[rows[2]] > 0.5).sum()
     assert np.argmax((four > 0.5).sum(axis=1)) < 12 and four[5, 14:].sum() > four[5, :14].sum()
-    np.testing.assert_allclose(digits.drawn(6, 28)[::-1, ::-1], digits.drawn(9, 28), atol=0.15)
+    assert_allclose(digits.drawn(6, 28)[::-1, ::-1], digits.drawn(9, 28), atol=0.15)
 
 
 # --- MNIST -----------------------------------------------------------------------------------

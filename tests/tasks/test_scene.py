@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax import grids
 from compgen_jax.tasks import marginals
@@ -66,10 +67,10 @@ def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
     row = np.flatnonzero(lacks & ~np.isnan(points[:, 1]))[0]
     same = (CELLS[:, 1] == points[row, 1]) & ~HELD_OUT
     wanted = PICTURES[same].mean(axis=0)
-    np.testing.assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(examples.input[row], of_factors(points[row, :3]), rtol=1e-6)
+    assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
+    assert_allclose(examples.input[row], of_factors(points[row, :3]), rtol=1e-6)
     whole = np.flatnonzero(~lacks)[0]
-    np.testing.assert_allclose(examples.target[whole], blob(points[whole, :3]), rtol=1e-6)
+    assert_allclose(examples.target[whole], blob(points[whole, :3]), rtol=1e-6)
 
 
 def scorer(task):
@@ -98,7 +99,7 @@ def test_scores_of_known_answers():
 def test_trivial_predictors_against_loops():
     mean = PICTURES[~HELD_OUT].mean(axis=0)
     errors, missed = trivial_scores(made()), np.square(PICTURES - mean).mean(axis=(1, 2))
-    np.testing.assert_allclose(errors["mean_image"]["mse"], missed, rtol=1e-4)
+    assert_allclose(errors["mean_image"]["mse"], missed, rtol=1e-4)
     for index, cell in enumerate(CELLS):
         drawn = -2 * mean
         for factor in range(3):
@@ -123,17 +124,17 @@ def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
 def test_reading_the_factors():
     task = made(asks="factors")
     examples = jax.jit(partial(tasks.examples_at, task))(jax.random.key(0), CELLS)
-    np.testing.assert_allclose(examples.input[5], PICTURES[5], rtol=1e-6)
+    assert_allclose(examples.input[5], PICTURES[5], rtol=1e-6)
     answers = np.asarray(examples.target)
     assert answers.shape == (48, 5)  # two labels, one number, cosine and sine
-    np.testing.assert_allclose(answers[:, 2], (CELLS[:, 1] - 2.5) / 2.5, atol=1e-6)
+    assert_allclose(answers[:, 2], (CELLS[:, 1] - 2.5) / 2.5, atol=1e-6)
     off = answers.copy()
     off[:, 2] += 0.4  # one cell of x
     off[:, 3:] = np.stack([np.cos(CELLS[:, 2] - 1), np.sin(CELLS[:, 2] - 1)], axis=1)
     scores = scorer(task)(off)
-    np.testing.assert_allclose(scores["x_error"], 1.0, rtol=1e-4)
-    np.testing.assert_allclose(scores["x_mse"], 1 / np.var(np.arange(6)), rtol=1e-4)
-    np.testing.assert_allclose(scores["angle_error"], 1.0, rtol=1e-3)  # round the circle
+    assert_allclose(scores["x_error"], 1.0, rtol=1e-4)
+    assert_allclose(scores["x_mse"], 1 / np.var(np.arange(6)), rtol=1e-4)
+    assert_allclose(scores["angle_error"], 1.0, rtol=1e-3)  # round the circle
     assert scores["shape_accuracy"].all() and not scores["exact_accuracy"].any()
     derived = task.derived({name: values.mean() for name, values in scores.items()})
     assert derived["x_r2"] == pytest.approx(1 - 1 / np.var(np.arange(6)), rel=1e-4)
@@ -141,7 +142,7 @@ def test_reading_the_factors():
 
 def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     task = made(rows=True)
-    np.testing.assert_array_equal(tasks.points(task), CELLS[1:])
+    assert_array_equal(tasks.points(task), CELLS[1:])
     held_out = np.asarray(task.held_out(tasks.points(task)))
     assert held_out.sum() == 8
     few, whole = made(measured=5), made()
@@ -149,11 +150,11 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     assert points.shape == (10, 3) and np.asarray(few.held_out(points)).sum() == 5
     index = tasks.nearest_cell(FACTORS, points)
     apart = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
-    np.testing.assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), apart)
+    assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), apart)
     # the nearest ID cell need not be one of the measured
     errors, every = trivial_scores(few), trivial_scores(whole)
     for name in ("nearest_seen", "nearest_same_labels"):
-        np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], **TWO_PROGRAMS)
+        assert_allclose(errors[name]["mse"], every[name]["mse"][index], **TWO_PROGRAMS)
 
 
 PLACES = grids.indices((2, 6, 4))
@@ -166,12 +167,12 @@ def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of):
     found, exist = marginals.images(kind, blob, FACTORS, SHOWN)
     rows = marginals.points(FACTORS)
     assert found.shape == (12, 6, 6) and rows.shape == (12, 3)
-    np.testing.assert_array_equal(exist, [True] * 11 + [False])  # the last angle is never shown
+    assert_array_equal(exist, [True] * 11 + [False])  # the last angle is never shown
     for row, image, there in zip(rows, found, exist, strict=True):
         (column,) = np.flatnonzero(~np.isnan(row))
         same = SHOWN & (CELLS[:, column] == row[column])
         wanted = of(PICTURES[same], axis=0) if there else np.zeros((6, 6))
-        np.testing.assert_allclose(image, wanted, atol=1e-6)
+        assert_allclose(image, wanted, atol=1e-6)
 
 
 def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
@@ -193,7 +194,7 @@ def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():
     sum_of_two = lambda point: jnp.stack([inside(point[0]), inside(point[1])]).astype(float)
     product = lambda point: (inside(point[0])[:, None] & inside(point[1])[None, :]).astype(float)
     share = marginals.main_effects_share(sum_of_two, factors)
-    np.testing.assert_allclose(share, 1.0, rtol=1e-6)
+    assert_allclose(share, 1.0, rtol=1e-6)
     share = marginals.main_effects_share(product, factors)
-    np.testing.assert_allclose(share, 2 * 0.25 / 1.25, rtol=1e-6)
+    assert_allclose(share, 2 * 0.25 / 1.25, rtol=1e-6)
     assert np.isnan(marginals.main_effects_share(lambda point: jnp.ones(3), factors))

@@ -8,6 +8,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, picture
 
@@ -50,7 +51,7 @@ def test_as_many_pixels_are_white_as_in_dsprites():
     points = [(shape, 0.5 + k / 10, 0, 0, 0) for shape in WHITE for k in range(6)]
     images = draw(np.float32(points))
     assert images.shape == (18, 64, 64) and set(np.unique(images)) == {0, 1}
-    np.testing.assert_array_equal(images.sum((1, 2)), np.concatenate(list(WHITE.values())))
+    assert_array_equal(images.sum((1, 2)), np.concatenate(list(WHITE.values())))
 
 
 @pytest.mark.parametrize("shape", WHITE)
@@ -71,7 +72,7 @@ def test_grey_edges_are_the_mean_of_points():
     points = np.float32([[3, 0.9, 1.2, 0.3, 0.6]])
     expected = np.asarray(draw(points)).reshape(32, 2, 32, 2).mean((1, 3))
     half = drawing(replace(DSPRITES, side=32, supersample=2))(points)[0]
-    np.testing.assert_allclose(half, expected, atol=1e-6)
+    assert_allclose(half, expected, atol=1e-6)
 
 
 def test_hue_colours_the_shape_alone():
@@ -81,7 +82,7 @@ def test_hue_colours_the_shape_alone():
         inside = image.any(axis=-1)
         assert 0 < inside.sum() < 64 and image.shape == (16, 16, 3)
         of_shape = np.broadcast_to(colorsys.hsv_to_rgb(hue, 1, 1), (inside.sum(), 3))
-        np.testing.assert_allclose(image[inside], of_shape, atol=1e-5)
+        assert_allclose(image[inside], of_shape, atol=1e-5)
 
 
 def test_only_hue_has_a_derivative():
@@ -89,4 +90,4 @@ def test_only_hue_has_a_derivative():
     point = np.float32([3, 0.8, 0.4, 0.3, 0.5, 0.6])
     jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
     slopes = np.abs(jacobian).max((0, 1, 2))
-    np.testing.assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)
+    assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)

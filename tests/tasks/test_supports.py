@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from compgen_jax.tasks import bump
 from compgen_jax.tasks.bump import Bump, SizeConfig
@@ -34,13 +35,13 @@ def test_regions_against_loops(settings, rule):
         found = support(8, size, **settings)
         cells = [(x, y, s) for s in range(count) for y in range(8) for x in range(8)]
         expected = [rule(*cell) and (count == 1 or of_size(cell[2])) for cell in cells]
-        np.testing.assert_array_equal(found.held_out, expected)
+        assert_array_equal(found.held_out, expected)
 
 
 def test_a_random_region_has_its_share_whatever_the_seed_of_training():
     held_out = support(16, region="random", share=0.3, seed=3).held_out
     chosen = np.random.default_rng(3).permutation(256)[: round(0.3 * 256)]
-    np.testing.assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
+    assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
     assert (held_out != support(16, region="random", share=0.3, seed=4).held_out).any()
 
 
@@ -64,7 +65,7 @@ def test_samples_are_seen_points_as_the_kind_of_sampling_says(sampling):
     assert (len(np.unique(points, axis=0)) == len(points)) == (sampling != "with_replacement")
     assert (points == points.round()).all() == (sampling != "real")
     if sampling == "every_cell":
-        np.testing.assert_array_equal(points, seen)
+        assert_array_equal(points, seen)
 
 
 @pytest.mark.parametrize(

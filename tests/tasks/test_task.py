@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from compgen_jax import grids
 from compgen_jax.tasks import task as tasks
@@ -67,7 +68,7 @@ def test_the_nearest_point_with_the_same_labels_against_a_loop():
     alone = own_task()._replace(held_out=lambda points: points[..., 0] == 2)
     held_out = tasks.regions(alone)["ood"]
     found = tasks.nearest_with_same(alone, held_out, (True, False, False))
-    np.testing.assert_array_equal(found, tasks.nearest_seen(alone, held_out)[0])
+    assert_array_equal(found, tasks.nearest_seen(alone, held_out)[0])
 
 
 def test_the_nearest_values_of_points_against_a_loop():
@@ -80,7 +81,7 @@ def test_the_nearest_values_of_points_against_a_loop():
                 apart = np.minimum(apart % 360, -apart % 360)
             assert apart[index] == pytest.approx(apart.min(), abs=1e-4)
     every = tasks.nearest_values(factors, tasks.cells(factors))
-    np.testing.assert_array_equal(every, grids.indices((3, 12, 3)))
+    assert_array_equal(every, grids.indices((3, 12, 3)))
 
 
 def test_the_nearest_seen_point_of_points_without_a_grid():
@@ -132,7 +133,7 @@ def test_held_out_may_use_jax_also_where_a_program_is_traced():
     make = lambda: over_cells((OBJECT, ANGLE, HEIGHT), apart, example)
     traced = jax.jit(lambda: jnp.asarray(tasks.regions(make())["ood"]))
     expected = np.abs(tasks.points(own_task())[:, 2]) > 1.5
-    np.testing.assert_array_equal(traced(), expected)
+    assert_array_equal(traced(), expected)
 
 
 def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
@@ -147,7 +148,7 @@ def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
 
 def test_a_point_is_given_and_told_by_labels():
     factors = tasks.Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
-    np.testing.assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
+    assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
     assert tasks.in_words(factors, np.float32([2, 0.25])) == f"kind = b, {HEIGHT.name} = 0.25"
     with pytest.raises(ValueError, match="kind = 'c': must be one of a, b, or a number"):
         tasks.point_of(factors, ("c", 1))
