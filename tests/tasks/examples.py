@@ -59,7 +59,23 @@ def made(name: str):
     return TASKS[name].make()
 
 
-def examples_at(task, points):
-    """Leaves (B, ...) NumPy, all drawn by `KEY`."""
+def scores_at(task, signals, truths, points, *nearest):
+    """{score: (B,) NumPy}."""
+    scores = jax.jit(jax.vmap(task.scores))(signals, truths, points, *nearest)
+    return jax.device_get(scores)
+
+
+def predicted(task, baseline: str, query):
+    """(B, ...) NumPy, by a trivial predictor of the task."""
+    return np.asarray(jax.jit(task.baselines[baseline])(query))
+
+
+def as_sets(latents_BxM) -> list[frozenset]:
+    """The active modules of each latent."""
+    return [frozenset(np.flatnonzero(latent).tolist()) for latent in latents_BxM]
+
+
+def examples_at(task, points, key=KEY):
+    """Leaves (B, ...) NumPy, all drawn by one key."""
     examples = jax.jit(jax.vmap(task.example, (None, 0)))
-    return jax.device_get(examples(KEY, np.asarray(points, np.float32)))
+    return jax.device_get(examples(key, np.asarray(points, np.float32)))

@@ -69,14 +69,12 @@ def test_interpolate_against_loops_that_leave_each_point_out(seed):
 
 
 def test_interpolate_from_few_points():
-    queries = np.zeros((4, 2))
-    none = baselines.interpolate(np.zeros((0, 2)), np.zeros((0, 3, 3)), queries)
-    assert_array_equal(none, np.zeros((4, 3, 3)))
-    one = baselines.interpolate(np.ones((1, 2)), np.full((1, 3), 7.0), queries)
-    assert_array_equal(one, np.full((4, 3), 7.0))
-    # as much of two points in the middle between them
-    two = baselines.interpolate([[0.0, 1.0], [0.0, -1.0]], [3.0, 5.0], queries)
-    assert_allclose(two, np.full(4, 4.0))
+    for codes, truths, expected in (
+        (np.zeros((0, 2)), np.zeros((0, 3, 3)), np.zeros((4, 3, 3))),
+        (np.ones((1, 2)), np.full((1, 3), 7.0), np.full((4, 3), 7.0)),
+        ([[0, 1], [0, -1]], [3, 5], np.full(4, 4.0)),  # as much of both
+    ):
+        assert_allclose(baselines.interpolate(codes, truths, np.zeros((4, 2))), expected)
 
 
 def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):

@@ -14,7 +14,7 @@ from compgen_jax.tasks import bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
-from tests.tasks.examples import KEY, examples_at
+from tests.tasks.examples import KEY, examples_at, scores_at
 from tests.trees import TWO_PROGRAMS
 
 N = 8
@@ -39,27 +39,23 @@ def test_bump_and_stripes_equal_their_definition(x, y):
     assert (bump.flip(signal, replace(config, polarity="upright")) == signal).all()
 
 
-def test_stripes_and_no_bumps_leave_a_hole_blank():
-    plain, holes = Bump(grid=N), Bump(grid=N, stripes=StripesConfig(copies=1, hole=(2, 4)))
+@pytest.mark.parametrize("hole_is", ["blank", "left_out"])
+def test_stripes_and_no_bumps_have_a_hole(hole_is):
+    """It is white, or the loss says nothing of it."""
+    whole, holed = (
+        Bump(grid=N, stripes=StripesConfig(copies=1, hole=hole, hole_is=hole_is)).make()
+        for hole in ((), (2, 4))
+    )
+    answer = jax.random.normal(KEY, (N, N))
     for point in np.float32([(3, np.nan), (np.nan, 2), (7, np.nan), (3, 3)]):
-        expected = np.array(bump.example(point, plain).target)
+        target, expected = (task.example(KEY, point).target for task in (holed, whole))
         if np.isnan(point).any():
-            expected[2:5, 2:5] = 1  # white
-        assert_array_equal(bump.example(point, holes).target, expected)
-
-
-def test_stripes_say_nothing_of_a_hole_that_is_left_out():
-    task = Bump(grid=N, stripes=StripesConfig(copies=1, hole=(2, 4), hole_is="left_out")).make()
-    whole = Bump(grid=N, stripes=StripesConfig(copies=1)).make()
-    key, drawn = jax.random.key(0), jax.random.normal(jax.random.key(1), (N, N))
-    for point in np.float32([(3, np.nan), (np.nan, 2), (3, 3)]):
-        difference = np.array(drawn - whole.example(key, point).target)
-        if np.isnan(point).any():
-            difference[2:5, 2:5] = 0
-        target = task.example(key, point).target
-        value, gradient = jax.value_and_grad(task.loss)(drawn, target)
-        assert_allclose(value, np.mean(difference**2), rtol=1e-6)
-        assert_allclose(gradient, 2 * difference / N**2, rtol=1e-6)
+            inside = 1.0 if hole_is == "blank" else answer[2:5, 2:5]
+            expected = expected.at[2:5, 2:5].set(inside)
+        assert hole_is == "left_out" or (target == expected).all()
+        value, gradient = jax.value_and_grad(holed.loss)(answer, target)
+        assert_allclose(value, np.mean((answer - expected) ** 2), rtol=1e-6)
+        assert_allclose(gradient, 2 * (answer - expected) / N**2, rtol=1e-6)
 
 
 # --- the training set ------------------------------------------------------------------------
@@ -86,9 +82,7 @@ PAIRS = Bump(grid=16, bumps=2, support=SupportConfig(low=4, high=11, samples=400
 
 def drawn(of, key=KEY):
     """The points that training shows, NumPy."""
-    table = jax.device_get(jax.jit(of.make().dataset)(key))
-    assert table.count == len(table.points)
-    return table.points
+    return jax.device_get(jax.jit(of.make().dataset)(key).points)
 
 
 def test_stripes_come_first_and_fewer_bumps_are_the_first_of_more():
@@ -160,11 +154,11 @@ def test_a_wide_bump_that_is_nearer_to_a_seen_image_is_not_rendered(bumps):
     truths = jax.vmap(task.prediction)(examples_at(task, points).target)
     draw = jax.vmap(lambda point: bump.bump(*point, 16, image))
     moved_by = draw(np.where(is_seen[:, None], points + 1, nearest)) - draw(points)
-    score = jax.jit(jax.vmap(task.scores))
     for share, expected in ((0.7, is_seen), (0.2, True)):
         moved = truths + share * moved_by
-        assert_array_equal(score(moved, truths, points)["rendered"], expected)
-        without = score(moved, truths, points, np.full(nearest.shape, np.nan))  # another support's
+        assert_array_equal(scores_at(task, moved, truths, points)["rendered"], expected)
+        # of a support that holds out none of them
+        without = scores_at(task, moved, truths, points, np.full(nearest.shape, np.nan))
         assert without["rendered"].mean() > 0.9
 
 
@@ -203,7 +197,7 @@ def test_the_second_object_of_a_cell_is_the_same_for_all_seeds():
     seconds = np.asarray(second_places(points))
     expected = examples_at(task, np.concatenate([points, seconds], axis=1))
     for key in (KEY, jax.random.key(4)):
-        found = tasks.examples_at(task, key, points)
+        found = examples_at(task, points, key)
         chex.assert_trees_all_close(found, expected, **TWO_PROGRAMS)
     assert_array_equal(second_places(np.float32(points + 0.3))[37], seconds[37])
 

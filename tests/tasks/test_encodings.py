@@ -1,6 +1,7 @@
 """Codes against their definitions, and their derivatives."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -77,12 +78,9 @@ def test_a_code_equals_its_definition(fields):
 def test_codes_of_factors_by_kind():
     point = [2.0, 1.5, math.pi / 4]
     assert_allclose(of_factors(point, name="value"), point, rtol=1e-6)
-    bump = of_factors(point, sigma=0.7)
-    label, place, turn = bump[:2], bump[2:8], bump[8:]
-    assert_array_equal(label, [0, 1])
-    assert_allclose(place, np.exp(-((np.arange(6) - 1.5) ** 2) / 0.98), rtol=1e-5)
-    round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
-    assert_allclose(turn, np.exp(-(round_the_circle**2) / 0.98), rtol=1e-5)
+    # the label; six places; quarter turns away from 45 degrees
+    apart = np.array([np.inf, 0, 1.5, 0.5, 0.5, 1.5, 2.5, 3.5, 0.5, 0.5, 1.5, 1.5])
+    assert_allclose(of_factors(point, sigma=0.7), np.exp(-(apart**2) / 0.98), rtol=1e-5)
     for x in (-1.5, 6.5):  # beyond the values
         expected = np.exp(-((np.arange(6) - x) ** 2) / 2)
         assert_allclose(of_factors([2.0, x, 0.0])[2:8], expected, rtol=1e-5)
@@ -111,7 +109,7 @@ def test_the_derivatives_of_codes_of_factors():
     point, step = np.float32([1.0, 2.2, 0.3]), 1e-2
     for name in ("bump", "value", "circle"):
         codes = encodings.codes_of_factors(FACTORS, CodesConfig(name=name))
-        code = jax.jit(lambda point, codes=codes: encodings.joined(point, codes))
+        code = jax.jit(partial(encodings.joined, codes=codes))
         slopes = jax.jit(jax.jacfwd(code))(point)
         for factor in (1, 2):
             move = jnp.float32(step * np.eye(3)[factor])

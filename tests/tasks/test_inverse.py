@@ -8,14 +8,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.bump import ImageConfig, StripesConfig
+from compgen_jax.tasks.bump import ImageConfig, SizeConfig, StripesConfig
 from compgen_jax.tasks.encodings import CodeConfig
-from compgen_jax.tasks.inverse import Inverse
-from tests.tasks.examples import DONUT, KEY, SIZE, examples_at
+from tests.tasks.examples import KEY, TASKS, examples_at, scores_at
 
 N = 8
-CODES = Inverse(grid=N, support=DONUT, size=SIZE)
-STRIPES = replace(CODES, size=replace(SIZE, values=0), stripes=StripesConfig(1))
+CODES = replace(TASKS["coordinates"], answer="code")
+STRIPES = replace(CODES, size=SizeConfig(), stripes=StripesConfig(1))
 
 
 @pytest.mark.parametrize(("answer", "polarity"), [("code", "inverted"), ("coordinates", "upright")])
@@ -52,7 +51,7 @@ def test_scores_of_codes_against_a_loop():
     moved[:5] = cells[rng.integers(len(cells), size=5)]
     truths = examples_at(task, chosen).target
     signals = examples_at(task, moved).target + np.float32(rng.normal(size=truths.shape) * 0.02)
-    found = jax.jit(jax.vmap(task.scores))(signals, truths, chosen)
+    found = scores_at(task, signals, truths, chosen)
     for b, (signal, truth) in enumerate(zip(signals, truths, strict=True)):
         pairs = zip(np.split(signal, [N, 2 * N]), np.split(truth, [N, 2 * N]), strict=True)
         off = max(abs(np.argmax(one) - np.argmax(other)) for one, other in pairs)

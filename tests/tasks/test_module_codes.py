@@ -1,7 +1,7 @@
 """Codes of a latent against NumPy, digit by digit, and what each of them keeps of it."""
 
+import itertools
 from functools import partial
-from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -30,10 +30,8 @@ def latents(law="discrete", count=200):
 
 def every_level():
     """(B, M): each weight in each place, 0 elsewhere and 1 elsewhere; as float32 has them."""
-    levels = np.array([0.0, *modules.LEVELS], np.float32)
-    rows = [np.where(np.arange(M) == m, level, rest)
-            for m in range(M) for level in levels for rest in (0.0, 1.0)]  # fmt: skip
-    return np.array(rows, np.float32)
+    rows = itertools.product(np.eye(M), [0.0, *modules.LEVELS], (0.0, 1.0))
+    return np.float32([np.where(place, level, others) for place, level, others in rows])
 
 
 def test_an_orthogonal_code_is_a_turned_latent():
@@ -42,8 +40,7 @@ def test_an_orthogonal_code_is_a_turned_latent():
     z = np.asarray(latents("continuous"), np.float64)
     code = of("orthogonal")(z)
     assert not np.allclose(of("orthogonal", seed=1)(z), code, atol=0.1)
-    expected = np.array([sum(one[m] * basis[m] for m in range(M)) for one in z])
-    assert_allclose(code, expected, atol=1e-5)
+    assert_allclose(code, z @ basis, atol=1e-5)
 
 
 def test_tokens_are_numbers_beside_tenths():
@@ -71,14 +68,15 @@ def couplings(count, std, seed):
     for index in range(3):
         given = count - first if index == 1 else first
         sizes = (given, 2 * count, 2 * count, count - given)
-        found.append([[rng.normal(0, std, pair) for pair in pairwise(sizes)] for _ in range(2)])
+        found.append(
+            [[rng.normal(0, std, pair) for pair in itertools.pairwise(sizes)] for _ in range(2)]
+        )
     return found
 
 
 def coupled(z, count, std, seed):
     a, b = z[: count // 2], z[count // 2 :]
-    nets = couplings(count, std, seed)
-    for index, (scale, shift) in enumerate(nets):
+    for index, (scale, shift) in enumerate(couplings(count, std, seed)):
         if index == 1:
             a = a * (1 + 0.5 * np.tanh(net(scale, b))) + net(shift, b)
         else:
@@ -95,9 +93,8 @@ def test_couplings_against_loops(count, std, seed):
 
 
 def test_shuffled_intervals_against_a_loop():
-    seed = 4
-    to = np.random.default_rng([seed, 3]).permutation(10)
+    to = np.random.default_rng([4, 3]).permutation(10)
     for z in (every_level(), np.asarray(latents("continuous"))):
         interval = np.floor(10 * np.float64(z) + 1e-4).astype(int)
         expected = np.where(z >= 1, z, z + (to[interval % 10] - interval) / 10)
-        assert_allclose(of("interval_shuffle", seed=seed)(z), expected, atol=1e-6)
+        assert_allclose(of("interval_shuffle", seed=4)(z), expected, atol=1e-6)

@@ -7,16 +7,13 @@ from numpy.testing import assert_array_equal
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.module_supports import ModuleSupportConfig, all_sets, limits, n_sets
+from tests.tasks.examples import as_sets
 
 KINDS = "random", "equal", "disconnected", "non_compositional", "popular", "unpopular"
 
 
 def split(kind, modules, most, **settings):
     return module_supports.split(ModuleSupportConfig(kind, **settings), modules, most)
-
-
-def as_sets(sets_SxM) -> list[frozenset]:
-    return [frozenset(np.flatnonzero(row).tolist()) for row in sets_SxM]
 
 
 def seen_sets(kind, modules, most, **settings) -> list[frozenset]:

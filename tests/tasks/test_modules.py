@@ -16,26 +16,21 @@ from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.modules import LEVELS, Modules
-from compgen_jax.training import loop
+from tests.tasks.examples import KEY, TASKS, as_sets, examples_at, predicted, scores_at
 from tests.trees import TWO_PROGRAMS
 
-SMALL = Modules(modules=6, most=2, inputs=5, hidden=7, outputs=3, samples=4, tests=40)
-KEY = jax.random.key(3)
+SMALL = TASKS["modules"]
 
 
 def supported(of=SMALL, **support):
     return replace(of, support=ModuleSupportConfig(**support))
 
 
-def as_set(latent) -> frozenset:
-    return frozenset(np.flatnonzero(latent).tolist())
-
-
 def sets_of(settings):
     """All sets of modules, and those that are seen."""
     every = module_supports.all_sets(settings.modules, settings.most)
     seen = module_supports.split(settings.support, settings.modules, settings.most)
-    return set(map(as_set, every)), set(map(as_set, every[seen]))
+    return set(as_sets(every)), set(as_sets(every[seen]))
 
 
 @functools.cache
@@ -46,21 +41,21 @@ def example_of(settings):
 
 @functools.cache
 def measured(settings):
-    """(inputs, truths) at all measured points; compiled."""
+    """The task, and the query of all its measured points."""
     task = settings.make()
-    return jax.jit(lambda: tasks.examples_at(task, loop.stream(KEY, "test"), task.points))()
+    inputs, truths = jax.jit(lambda: tasks.examples_at(task, KEY, task.points))()
+    return task, Query(task.points, inputs, truths, None, None)
 
 
 # --- the teacher -----------------------------------------------------------------------------
 
 
-def by_hand(teacher, latent, inputs, most):
+def by_hand(teacher, latent, inputs):
     """What the definition says in float64, module by module."""
-    weights, biases, readout = (np.asarray(leaf, np.float64) for leaf in teacher[:3])
-    hidden = np.zeros((len(inputs), weights.shape[1]))
-    for z, w, b in zip(np.float64(latent), weights, biases, strict=True):
-        hidden += z * (np.float64(inputs) @ w.T + b) / most**0.5
-    return np.maximum(hidden, 0) @ readout.T
+    weights, biases, readout, most = map(np.float64, teacher)
+    modules = zip(np.float64(latent), weights, biases, strict=True)
+    hidden = sum(z * (np.float64(inputs) @ w.T + b) for z, w, b in modules)
+    return np.maximum(hidden / most**0.5, 0) @ readout.T
 
 
 @pytest.mark.parametrize("settings", [SMALL, replace(SMALL, most=4, inputs=2, seed=3)])
@@ -70,8 +65,7 @@ def test_answers_of_the_teacher_against_loops(settings):
         (code, inputs), target = example_of(settings)(KEY, point)
         assert_array_equal(code, point)
         assert inputs.shape == (4, settings.inputs) and np.abs(inputs).max() <= 1
-        expected = by_hand(teacher, point, inputs, settings.most)
-        assert_allclose(target, expected, atol=1e-6)
+        assert_allclose(target, by_hand(teacher, point, inputs), atol=1e-6)
 
 
 def test_laws_of_the_teacher():
@@ -130,7 +124,7 @@ def test_training_draws_latents_of_seen_sets_alone_each_as_often():
     task, (_, seen) = settings.make(), sets_of(settings)
     draw = jax.vmap(lambda step: task.next_batch(KEY, step, task.dataset(KEY), 64)[0])
     points = np.asarray(jax.jit(draw)(jnp.arange(40))).reshape(40 * 64, -1)
-    found = Counter(map(as_set, points))
+    found = Counter(as_sets(points))
     assert set(found) == seen and task.facts()["seen_sets"] == len(seen)
     expected = len(points) / len(seen)
     assert max(abs(count - expected) for count in found.values()) < 5 * expected**0.5
@@ -153,7 +147,7 @@ def test_measured_points_have_every_set_of_a_region_equally_often(tests, law):
     settings = supported(replace(SMALL, tests=tests, weights=law), name="random", seed=1)
     points, (every, seen) = settings.make().points, sets_of(settings)
     for sets, of_region in ((seen, points[:tests]), (every - seen, points[tests:])):
-        found = Counter(map(as_set, of_region))
+        found = Counter(as_sets(of_region))
         counts = [found[each] for each in sets]
         assert sum(counts) == tests and max(counts) - min(counts) <= 1
 
@@ -164,8 +158,8 @@ def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
     (code, inputs), target = example_of(settings)(KEY, point)
     assert code.shape == (9 * 8,)
     given, answers = np.split(np.asarray(code).reshape(9, 8), [5], axis=1)
-    teacher = modules.draw_teacher(settings)
-    assert_allclose(answers, by_hand(teacher, point, given, 2), atol=1e-6)
+    expected = by_hand(modules.draw_teacher(settings), point, given)
+    assert_allclose(answers, expected, atol=1e-6)
     assert not {tuple(x) for x in given.tolist()} & {tuple(x) for x in np.asarray(inputs).tolist()}
     assert_allclose(example_of(SMALL)(KEY, point).target, target, **TWO_PROGRAMS)
 
@@ -174,11 +168,11 @@ def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
 
 
 def test_scores_against_loops():
-    task, rng = SMALL.make(), np.random.default_rng(0)
+    (task, query), rng = measured(SMALL), np.random.default_rng(0)
     mean_O = modules._means_and_code_r2(SMALL)[0].astype(np.float64)
-    truths, points = np.asarray(measured(SMALL).target)[:6], task.points[:6]
+    truths, points = np.asarray(query.truths)[:6], task.points[:6]
     outputs = truths + rng.normal(0, 0.1, truths.shape).astype("f4")
-    found = jax.jit(jax.vmap(task.scores))(outputs, truths, points)
+    found = scores_at(task, outputs, truths, points)
     y, t = np.float64(outputs), np.float64(truths)
     errors, own = np.mean((y - t) ** 2, axis=1), np.var(t, axis=1)
     expected = {
@@ -212,58 +206,51 @@ def test_numbers_derived_from_means():
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def asked(settings):
-    task, (inputs, truths) = settings.make(), measured(settings)
-    return Query(task.points, inputs, truths, None, np.asarray(task.held_out(task.points)))
-
-
 def test_the_sum_of_singles_against_a_loop():
     """Each module with its weight, scaled as in a task of `most` modules."""
-    task, teacher, given = SMALL.make(), modules.draw_teacher(SMALL), asked(SMALL)
-    found = np.asarray(jax.jit(task.baselines["sum_of_singles"])(given))
+    (task, query), teacher = measured(SMALL), modules.draw_teacher(SMALL)
+    found = predicted(task, "sum_of_singles", query)
     for index in range(0, 80, 13):
-        point, inputs = task.points[index], given.inputs[1][index]
-        total = np.zeros((4, 3))
-        for m in np.flatnonzero(point):
-            total += by_hand(teacher, np.where(np.arange(6) == m, point, 0), inputs, 2)
+        single, inputs = np.diag(task.points[index]), query.inputs[1][index]
+        total = sum(by_hand(teacher, latent, inputs) for latent in single)
         assert_allclose(found[index], total, atol=1e-5)
 
 
 def test_the_bilinear_map_is_that_of_least_squares():
     """In float64, on tasks of seen sets."""
     settings = supported(name="random", held_out_share=0.4)
-    task, given, teacher = settings.make(), asked(settings), modules.draw_teacher(SMALL)
-    tasks_of = modules._fitted_tasks(SMALL, task.dataset(None), teacher[:3])
-    latents, inputs, answers = (np.asarray(values, np.float64) for values in tasks_of)
+    task, query = measured(settings)
+    arrays = modules.draw_teacher(SMALL)[:3]
+    fitted_tasks = modules._fitted_tasks(SMALL, task.dataset(None), arrays)
+    latents, inputs, answers = map(np.float64, fitted_tasks)
     assert not task.held_out(latents).any()
     with_ones = lambda values: np.insert(np.float64(values), 0, 1, axis=-1)
     features = lambda z, x: np.einsum("bm,bsi->bsmi", with_ones(z), with_ones(x)).reshape(-1, 42)
     fitted, *_ = np.linalg.lstsq(features(latents, inputs), answers.reshape(-1, 3), rcond=None)
-    found = jax.jit(task.baselines["bilinear"])(given).reshape(-1, 3)
-    assert_allclose(found, features(task.points, given.inputs[1]) @ fitted, atol=1e-3)
+    found = predicted(task, "bilinear", query).reshape(-1, 3)
+    assert_allclose(found, features(task.points, query.inputs[1]) @ fitted, atol=1e-3)
 
 
 def test_kernel_regression_is_fitted_to_the_tasks_that_are_shown_again():
     """In float64; a shown task has the same inputs whatever the key is."""
     settings = supported(replace(SMALL, tasks=20), name="random", held_out_share=0.4)
-    task, given, of_seen = settings.make(), asked(settings), []
-    for point in task.dataset(KEY).points:
-        (latent, inputs), answers = example_of(settings)(KEY, point)
-        assert_array_equal(inputs, example_of(settings)(jax.random.key(0), point)[0][1])
-        assert_array_equal(latent, point[:6])
-        assert not task.held_out(np.asarray(latent))
-        of_seen += [(2 * np.float64(latent), *pair) for pair in zip(inputs, answers, strict=True)]
-    rows = np.array([np.concatenate(row[:2]) for row in of_seen])
-    answers = np.array([row[2] for row in of_seen], np.float64)
-    assert len(np.unique(rows, axis=0)) == len(rows) == 80
+    task, query = measured(settings)
+    points = task.dataset(KEY).points
+    (latents, inputs), answers = examples_at(task, points)
+    assert_array_equal(inputs, examples_at(task, points, jax.random.key(0)).input[1])
+    assert_array_equal(latents, points[:, :6])
+    assert not task.held_out(latents).any()
+    rows_of = lambda latents, inputs: np.column_stack(
+        [np.repeat(2 * np.float64(latents), 4, axis=0), np.reshape(inputs, (-1, 5))]
+    )
+    rows, answers = rows_of(latents, inputs), np.float64(answers).reshape(80, 3)
+    assert len(np.unique(rows, axis=0)) == 80
     kernel = lambda a, b: np.exp(-np.square(a[:, None] - b).sum(axis=-1) / 32)
     weights = np.linalg.solve(kernel(rows, rows) + 1e-4 * np.eye(80), answers - answers.mean(0))
-    found = np.asarray(jax.jit(task.baselines["interpolator"])(given))
-    for index in range(0, 80, 13):
-        latent = np.tile(2 * task.points[index], (4, 1))
-        one = np.concatenate([latent, given.inputs[1][index]], axis=1)
-        expected = kernel(one, rows) @ weights + answers.mean(0)
-        assert_allclose(found[index], expected, atol=2e-4)
+    measured_rows = rows_of(task.points, query.inputs[1])
+    expected = kernel(measured_rows, rows) @ weights + answers.mean(0)
+    found = predicted(task, "interpolator", query).reshape(-1, 3)
+    assert_allclose(found, expected, atol=5e-4)
 
 
 # --- how well an affine map reads a latent from its code -------------------------------------

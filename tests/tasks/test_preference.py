@@ -1,7 +1,7 @@
 """The preference gridworld against an expert, observations and counts by loops."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import jax
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.preference import Preference
+from tests.tasks.examples import TASKS, predicted
 
-SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
+SMALL = TASKS["preference"]
 FREE = [divmod(index, 7) for index, cell in enumerate("".join(preference.MAP)) if cell == " "]
 STEPS = [(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)]  # nothing, up, right, down, left
 
@@ -28,44 +29,32 @@ def drawn(settings, count):
 # --- an expert with dictionaries -------------------------------------------------------------
 
 
-def stepped(state, action, objects):
-    """(next state, index of the object taken or None); a state is (cell, frozenset of objects)."""
-    beside, left = tuple(np.add(state[0], STEPS[action]).tolist()), state[1]
-    cell = beside if beside in FREE else state[0]
-    taken = next((n for n in left if objects[n] == cell), None)
-    return (cell, left - {taken}), taken
-
-
-def reachable(start, objects):
-    states, border = {start}, [start]
-    while border:
-        state = border.pop()
-        new = {stepped(state, action, objects)[0] for action in range(5)} - states
-        states |= new
-        border += new
-    return states
-
-
 def plain_expert(latent, episode, settings, basis):
-    """[(state, action, whether it counts)] by value iteration in float64."""
-    objects = [FREE[place] for place in episode.cells[:-1]]
-    value_of = dict(enumerate(float(np.float64(latent) @ basis[:, f]) for f in episode.features))
-    state = FREE[episode.cells[-1]], frozenset(range(len(objects)))
-    states = reachable(state, objects)
-    values = {each: 0.0 for each in states}
-    value_of[None], worth = 0.0, {}
+    """[(state, action, whether it counts)] in float64; a state is (cell, frozenset of objects)."""
+    objects = [FREE[index] for index in episode.cells[:-1]]
+    worth = np.float64(latent) @ np.float64(basis)[:, episode.features]
+
+    def step(state, action):
+        (cell, remaining), beside = state, tuple(np.add(state[0], STEPS[action]).tolist())
+        cell = beside if beside in FREE else cell
+        taken = {n for n in remaining if objects[n] == cell}
+        return (cell, remaining - taken), sum(worth[n] for n in taken)
+
+    @cache
+    def returns(state, steps):
+        """The most that can follow each action, in so many steps."""
+        if not steps:
+            return [0.0]
+        moves = [step(state, action) for action in range(5)]
+        return [won + settings.discount * max(returns(then, steps - 1)) for then, won in moves]
+
+    state, path, over = (FREE[episode.cells[-1]], frozenset(range(len(objects)))), [], False
     for _ in range(settings.horizon):
-        for each in states:
-            steps = [stepped(each, action, objects) for action in range(5)]
-            worth[each] = [value_of[t] + settings.discount * values[then] for then, t in steps]
-        values = {each: max(options) for each, options in worth.items()}
-    found, over = [], False
-    for _ in range(settings.horizon):
-        action = worth[state].index(max(worth[state]))
-        found.append((state, action, not over))
+        action = int(np.argmax(returns(state, settings.horizon)))
+        path.append((state, action, not over))
         over = over or action == 0
-        state, _ = stepped(state, action, objects)
-    return found
+        state, _ = step(state, action)
+    return path
 
 
 def plain_observation(state, episode, features):
@@ -154,7 +143,7 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     monkeypatch.setattr(preference, "FITTED", 300)
     task, basis = SMALL.make(), preference.draw_basis(SMALL)
     asked = Query(None, None, np.zeros((4, 5, 5), np.float32), None, None)
-    found = np.asarray(jax.jit(task.baselines["majority"])(asked))
+    found = predicted(task, "majority", asked)
 
     @jax.jit
     @jax.vmap

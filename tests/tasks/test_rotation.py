@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import replace
+from functools import partial
 
 import chex
 import jax
@@ -19,7 +20,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.rotation import AngleCodeConfig, GapConfig, Rotation
 from compgen_jax.tasks.task import Example
-from tests.tasks.examples import KEY, examples_at
+from tests.tasks.examples import KEY, examples_at, predicted, scores_at
 
 ONE = Rotation(side=16, angles=24, samples=24)
 TWO = replace(ONE, objects=(4, 7), gap=GapConfig(of=(4,)))
@@ -37,22 +38,21 @@ def by_scipy(image, degrees, mode="grid-constant"):
     return ndimage.rotate(np.float64(image), -degrees, mode=mode, reshape=False, order=1)
 
 
-def test_turning_is_bilinear_and_equals_scipy():
-    for degrees in (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0):
-        assert_allclose(turned(NOISE, degrees), by_scipy(NOISE, degrees), atol=2e-5)
-        expected = by_scipy(digits.drawn(4, 28), degrees, "constant")
-        assert_allclose(turned(digits.drawn(4, 28), degrees), expected, atol=2e-5)
+@pytest.mark.parametrize("degrees", [0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0])
+def test_turning_is_bilinear_and_equals_scipy(degrees):
+    for image, mode in ((NOISE, "grid-constant"), (digits.drawn(4, 28), "constant")):
+        expected = by_scipy(image, degrees, mode)
+        assert_allclose(turned(image, degrees), expected, atol=2e-5)
 
 
 def test_the_derivative_in_the_angle_is_that_of_small_steps():
     apart = 1e-5  # in float64, short of the kinks at pixels
-    derivative, backwards = (jax.jit(differentiate(lambda angle: rotation.turned(NOISE, angle)))
-                             for differentiate in (jax.jacfwd, jax.jacrev))  # fmt: skip
     for degrees in (12.3, 161.0):
-        moved = [by_scipy(NOISE, degrees + step) for step in (apart, -apart)]
-        expected = (moved[0] - moved[1]) / (2 * apart)
-        assert_allclose(derivative(degrees), expected, atol=1e-4)
-        assert_allclose(backwards(degrees), expected, atol=1e-4)
+        ahead, behind = (by_scipy(NOISE, degrees + step) for step in (apart, -apart))
+        expected = (ahead - behind) / (2 * apart)
+        for differentiate in (jax.jacfwd, jax.jacrev):
+            derivative = differentiate(partial(turned, NOISE))(degrees)
+            assert_allclose(derivative, expected, atol=1e-4)
         assert np.abs(expected).max() > 0.01
 
 
@@ -93,10 +93,8 @@ def test_examples_of_one_object_and_of_several():
 
 
 def test_images_of_mnist_stand_upright(tmp_path):
-    write(tmp_path)
-    path = str(tmp_path)
-    of = Rotation(objects=(5, 4), angles=12, samples=12, mnist_path=path, gap=GapConfig(of=(4,)))
-    found = examples_at(of.make(), [(0.0, 4.0), (0.0, 5.0)]).target
+    of_files = replace(TWO, side=28, objects=(5, 4), mnist_path=str(write(tmp_path)))
+    found = examples_at(of_files.make(), [(0.0, 4.0), (0.0, 5.0)]).target
     for image, index in zip(found, (2, 0), strict=True):  # the first of each in the file
         assert_allclose(image, IMAGES[index][::-1] / 255.0, atol=1e-5)
 
@@ -146,7 +144,7 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
     share = rng.uniform(0.2, 0.8, (40, 1, 1))
     signals = share * truths[asked] + (1 - share) * truths[other]
     signals = (signals + rng.normal(0, 0.1, signals.shape)).astype(np.float32)
-    found = jax.jit(jax.vmap(task.scores))(signals, np.float32(truths[asked]), points[asked])
+    found = scores_at(task, signals, np.float32(truths[asked]), points[asked])
     hits = []
     for signal, point in zip(signals, points[asked], strict=True):
         nearest = points[np.argmin([np.sum((signal - truth) ** 2) for truth in truths])]
@@ -174,7 +172,7 @@ def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
     points = np.float32([(angle % 360, 4) for angle in angles] + [(180, 7), (135, 4)])
     truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
     asked = Query(points, None, truths, truths, held_out)
-    found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
+    found = predicted(task, "edge_mixture", asked)
     before, after = (np.asarray(turned(digits.drawn(4, 16), edge)) for edge in edges)
     for angle, image in zip(angles, found, strict=False):
         share = (angle - edges[0]) / (edges[1] - edges[0])
@@ -219,55 +217,31 @@ def test_row_0_is_the_bottom():
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
 
 
-def header(*numbers) -> bytes:
-    return b"".join(number.to_bytes(4, "big") for number in numbers)
+def idx(values, magic=None) -> bytes:
+    """A file of IDX; the magic number tells the bytes' type and how many axes there are."""
+    header = magic or 0x800 + values.ndim, *values.shape
+    return b"".join(number.to_bytes(4, "big") for number in header) + values.tobytes()
 
 
-def images_file(images=IMAGES, magic=0x803) -> bytes:
-    return header(magic, *images.shape) + images.tobytes()
+MNIST = idx(IMAGES)
 
 
-def labels_file(labels=(5, 0, 4, 5, 4)) -> bytes:
-    return header(0x801, len(labels)) + bytes(labels)
-
-
-def write(directory, images=None, labels=None, name="train-images-idx3-ubyte", suffix=""):
-    own = {name: images_file() if images is None else images}
-    of_labels = name.replace("images", "labels").replace("idx3", "idx1")
-    own[of_labels] = labels_file() if labels is None else labels
-    for name, content in own.items():
-        content = gzip.compress(content) if suffix else content
-        (directory / (name + suffix)).write_bytes(content)
+def write(directory, images=MNIST, labels=(5, 0, 4, 5, 4), name="train-images-idx3-ubyte"):
+    labels_name = name.replace("images", "labels").replace("idx3", "idx1")
+    for path, content in ((name, images), (labels_name, idx(np.uint8(labels)))):
+        content = gzip.compress(content) if path.endswith(".gz") else content
+        (directory / path).write_bytes(content)
     return directory
 
 
 @pytest.mark.parametrize("name", ["train-images-idx3-ubyte.gz", "train-images.idx3-ubyte"])
 def test_the_first_example_of_each_digit(tmp_path, name):
-    write(tmp_path, name=name.removesuffix(".gz"), suffix=".gz" * name.endswith(".gz"))
+    write(tmp_path, name=name)
     for path in (tmp_path, tmp_path / name):
         found = digits.first_of_each(str(path), (4, 5))
-        expected = {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
-        chex.assert_trees_all_equal(found, expected)
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"images": b"\x00\x00"}, "has magic number 0x00000000"),
-        ({"images": images_file() + b"\x00"}, "has 3921 bytes, not 3920 of"),
-        ({"images": images_file()[:-1]}, "has 3919 bytes, not 3920 of"),
-        ({"images": images_file(magic=0x801)}, "has magic number 0x00000801, not 0x00000803"),
-        (
-            {"images": images_file(np.zeros((5, 5, 5), np.uint8))},
-            "images are .5, 5, 5.; must be .5, 28, 28.",
-        ),
-        ({"images": images_file(IMAGES[:4])}, "images are .4, 28, 28.; must be .5, 28, 28."),
-        ({"labels": labels_file([1, 2, 3, 5, 5])}, r"has no example of \[4\]"),
-        ({"images": gzip.compress(images_file())[:-900]}, "ended before"),
-    ],
-)
-def test_a_wrong_file_is_refused(tmp_path, files, message):
-    refused(write(tmp_path, **files), message)
+        chex.assert_trees_all_equal(
+            found, {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
+        )
 
 
 def refused(path, message):
@@ -275,12 +249,29 @@ def refused(path, message):
         digits.first_of_each(str(path), (4, 5))
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"images": b"\x00\x00"}, "has magic number 0x00000000"),
+        ({"images": MNIST + b"\x00"}, "has 3921 bytes, not 3920 of"),
+        ({"images": MNIST[:-1]}, "has 3919 bytes, not 3920 of"),
+        ({"images": idx(IMAGES, 0x801)}, "has magic number 0x00000801, not 0x00000803"),
+        ({"images": idx(IMAGES[:, :5, :5])}, "images are .5, 5, 5.; must be .5, 28, 28."),
+        ({"images": idx(IMAGES[:4])}, "images are .4, 28, 28.; must be .5, 28, 28."),
+        ({"labels": (1, 2, 3, 5, 5)}, r"has no example of \[4\]"),
+        ({"images": gzip.compress(MNIST)[:-900]}, "ended before"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path, files, message):
+    refused(write(tmp_path, **files), message)
+
+
 def test_a_missing_file_is_refused(tmp_path):
     refused(tmp_path / "nowhere", "there is no file nowhere")
     refused(tmp_path, "there is no file train-images-idx3-ubyte, plain")
-    write(tmp_path)
-    (tmp_path / "train-labels-idx1-ubyte").unlink()
-    refused(tmp_path, "and labels beside it")
-    other = tmp_path / "pictures"
-    other.write_bytes(images_file())
-    refused(other, "must have 'images' in its name")
+    for name, where, message in (
+        ("train-images-idx3-ubyte", tmp_path, "and labels beside it"),
+        ("pictures", tmp_path / "pictures", "must have 'images' in its name"),
+    ):
+        (tmp_path / name).write_bytes(MNIST)
+        refused(where, message)

@@ -26,11 +26,8 @@ RADII = (.0879, .1254, .1520, .1672, .1750, .1750, .1699, .1613, .1422, .1266, .
          .0918, .0918, .0969, .1008, .1133, .1375)  # fmt: skip
 
 
-def drawing(settings):
-    return jax.jit(jax.vmap(partial(picture, settings=settings)))
-
-
-draw = drawing(DSPRITES)
+def draw(points, settings=DSPRITES):
+    return np.asarray(jax.jit(jax.vmap(partial(picture, settings=settings)))(np.float32(points)))
 
 
 def excess(shape, scale, orientation, pos_x, pos_y, row, column):
@@ -49,7 +46,7 @@ def excess(shape, scale, orientation, pos_x, pos_y, row, column):
 
 def test_as_many_pixels_are_white_as_in_dsprites():
     points = [(shape, 0.5 + k / 10, 0, 0, 0) for shape in WHITE for k in range(6)]
-    images = draw(np.float32(points))
+    images = draw(points)
     assert images.shape == (18, 64, 64) and set(np.unique(images)) == {0, 1}
     assert_array_equal(images.sum((1, 2)), np.concatenate(list(WHITE.values())))
 
@@ -59,7 +56,7 @@ def test_a_loop_over_pixels_draws_the_same(shape):
     """Where a pixel's centre lies within rounding of the edge, either is right. The measured radii
     of the heart are 10 degrees apart; up to 8 pixels differ from the data set's."""
     points = [(shape, 0.5 + k / 10, 0.37 + 1.1 * k, k / 31, 1 - k / 5) for k in range(6)]
-    for point, image in zip(points, draw(np.float32(points)), strict=True):
+    for point, image in zip(points, draw(points), strict=True):
         excess_HxW = np.array([[excess(*point, y, x) for x in range(64)] for y in range(64)])
         wrong = (image == 1) != (excess_HxW <= 0)
         if shape == 3:
@@ -69,16 +66,16 @@ def test_a_loop_over_pixels_draws_the_same(shape):
 
 def test_grey_edges_are_the_mean_of_points():
     """Points of 2 x 2 in 32 pixels are the centres of 64 pixels."""
-    points = np.float32([[3, 0.9, 1.2, 0.3, 0.6]])
-    expected = np.asarray(draw(points)).reshape(32, 2, 32, 2).mean((1, 3))
-    half = drawing(replace(DSPRITES, side=32, supersample=2))(points)[0]
+    points = [[3, 0.9, 1.2, 0.3, 0.6]]
+    expected = draw(points).reshape(1, 32, 2, 32, 2).mean((2, 4))
+    half = draw(points, replace(DSPRITES, side=32, supersample=2))
     assert_allclose(half, expected, atol=1e-6)
 
 
 def test_hue_colours_the_shape_alone():
     settings = Sprites(side=16, supersample=1, counts=CountsConfig(1, 1, 10, 4, 1))
-    for hue in (0.0, 0.1, 0.45, 0.9):
-        image = np.asarray(picture(np.float32([1, hue, 0.4]), settings))
+    hues = (0.0, 0.1, 0.45, 0.9)
+    for hue, image in zip(hues, draw([[1, hue, 0.4] for hue in hues], settings), strict=True):
         inside = image.any(axis=-1)
         assert 0 < inside.sum() < 64 and image.shape == (16, 16, 3)
         of_shape = np.broadcast_to(colorsys.hsv_to_rgb(hue, 1, 1), (inside.sum(), 3))

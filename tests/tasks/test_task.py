@@ -31,27 +31,22 @@ def example(key, point):
     return Example({"label": label, "wave": wave + noise}, {"turned": point[2] * wave})
 
 
-def own_task(factors=(OBJECT, ANGLE, HEIGHT), **others) -> Task:
-    read = {"prediction": lambda output: output["turned"], "loss": tree_error, "scores": scores}
-    return over_cells(factors, held_out, example, **(read | others))
-
-
-def tree_error(output, target):
-    return jnp.mean(jnp.square(output["turned"] - target["turned"]))
-
-
 def scores(signal, truth, point):
     return {"mse": jnp.mean(jnp.square(signal - truth)), "right": jnp.all(signal == truth)}
 
 
+def own_task(**others) -> Task:
+    read = {"prediction": lambda output: output["turned"], "scores": scores}
+    return over_cells((OBJECT, ANGLE, HEIGHT), held_out, example, **(read | others))
+
+
 def test_a_task_over_cells_shows_every_seen_cell_once():
     task = own_task()
-    points = tasks.cells(task.factors)
-    seen = [tuple(p) for p in points.tolist() if not (p[0] == 2 and p[1] in (300, 330))]
-    assert task.examples == len(seen) == 108 - 2 * 3
+    points = tasks.cells(task.factors).tolist()
+    seen = [point for point in points if not (point[0] == 2 and point[1] in (300, 330))]
     dataset = task.dataset(KEY)
-    assert [tuple(p) for p in np.asarray(dataset.points).tolist()] == seen
-    assert int(dataset.count) == len(seen) and task.units == {"cell": 108.0}
+    assert dataset.points.tolist() == seen and task.units == {"cell": 108.0}
+    assert task.examples == dataset.count == len(seen) == 108 - 2 * 3
     own = own_task(examples=4, units={"cell": 7})
     assert (own.examples, own.units) == (4, {"cell": 7})
 
@@ -67,8 +62,8 @@ def test_the_nearest_point_with_the_same_labels_against_a_loop():
     # all angles of an object held out: no seen point has its label
     alone = own_task()._replace(held_out=lambda points: points[..., 0] == 2)
     held_out = tasks.regions(alone)["ood"]
-    found = tasks.nearest_with_same(alone, held_out, (True, False, False))
-    assert_array_equal(found, tasks.nearest_seen(alone, held_out)[0])
+    same = tasks.nearest_with_same(alone, held_out, (True, False, False))
+    assert_array_equal(same, tasks.nearest_seen(alone, held_out)[0])
 
 
 def test_the_nearest_values_of_points_against_a_loop():
@@ -132,8 +127,7 @@ def test_held_out_may_use_jax_also_where_a_program_is_traced():
     apart = jax.jit(lambda points: jnp.abs(points[..., 2]) > 1.5)
     make = lambda: over_cells((OBJECT, ANGLE, HEIGHT), apart, example)
     traced = jax.jit(lambda: jnp.asarray(tasks.regions(make())["ood"]))
-    expected = np.abs(tasks.points(own_task())[:, 2]) > 1.5
-    assert_array_equal(traced(), expected)
+    assert_array_equal(traced(), np.abs(tasks.points(own_task())[:, 2]) > 1.5)
 
 
 def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
