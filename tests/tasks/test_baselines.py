@@ -47,9 +47,9 @@ def kernel_ridge_by_loops(codes, truths, queries):
     errors = {}
     for multiple in (0.5, 0.75, 1, 1.5, 2, 3, 5, 8):
         length = multiple * np.median(nearest)
-        missed = [truths[i] - predict(codes[rest], truths[rest], codes[i], length)
-                  for i, rest in enumerate(rests)]  # fmt: skip
-        errors[length] = np.mean(np.square(missed))
+        alone = [predict(codes[rest], truths[rest], codes[i], length)
+                 for i, rest in enumerate(rests)]  # fmt: skip
+        errors[length] = np.mean(np.square(truths - alone))
     best = min(errors, key=errors.get)
     return np.array([predict(codes, truths, query, best) for query in queries])
 
@@ -151,16 +151,15 @@ def test_the_tangent_kernel_is_that_of_a_wide_random_network():
 
 def ood_of(predict, truths_Bx, held_out_B, sizes, **geometry):
     """(Q, ...) what a predictor of a grid says of the held-out cells."""
-    asked = baselines.query_on_grid(truths_Bx, held_out_B, sizes, **geometry)
-    predicted = predict(asked)
-    assert predicted.shape == asked.truths.shape
-    return predicted[np.asarray(held_out_B)]
+    predictions = predict(baselines.query_on_grid(truths_Bx, held_out_B, sizes, **geometry))
+    assert predictions.shape == truths_Bx.shape
+    return predictions[held_out_B]
 
 
 def rank_one_of_pixel(values_yx, seen_yx, noise):
     """Alternating least squares, line by line."""
-    start = int(np.argmax(np.sum(np.where(seen_yx, values_yx, 0) ** 2, axis=0)))
-    b = values_yx[:, start] * seen_yx[:, start]
+    known_yx = values_yx * seen_yx
+    b = known_yx[:, np.argmax(np.sum(known_yx**2, axis=0))]
     fitted = lambda unit, values, seen: np.array(
         [unit[s] @ v[s] / (unit[s] @ unit[s] + noise**2) for v, s in zip(values, seen, strict=True)]
     )
@@ -185,44 +184,39 @@ def test_rank_one_against_a_loop():
 
 SIZES = (5, 4, 3)
 CELLS = [(a, b, c) for c in range(3) for b in range(4) for a in range(5)]
-
-
-def hole_of_three():
-    """A box of 2 x 2 x 1 in a corner of the grid, and a cell by itself."""
-    cells = np.array(CELLS)
-    return ((cells[:, 0] >= 3) & (cells[:, 1] <= 1) & (cells[:, 2] == 2)) | (np.arange(60) == 21)
+# a box of 2 x 2 x 1 in a corner of the grid, and a cell by itself
+HOLE = np.array([(a >= 3 and b <= 1 and c == 2) or (a, b, c) == (1, 0, 1) for a, b, c in CELLS])
 
 
 @pytest.mark.parametrize("shape", [(), (2, 3)])
 @pytest.mark.parametrize("name", baselines.GRID_PREDICTORS)
 def test_predictors_see_no_held_out_output(name, shape):
     """Outputs of any shape, three factors; the blank predictor is 0."""
-    targets, held_out = np.random.default_rng(0).normal(size=(60, *shape)), hole_of_three()
-    predict = partial(ood_of, baselines.GRID_PREDICTORS[name])
-    predicted = predict(targets, held_out, SIZES)
+    targets = np.random.default_rng(0).normal(size=(60, *shape))
+    predict = partial(ood_of, baselines.GRID_PREDICTORS[name], sizes=SIZES)
+    predicted, other = predict(targets, HOLE), targets.copy()
     assert predicted.shape == (5, *shape) and np.isfinite(predicted).all()
     assert predicted.any() == (name != "blank")
-    assert name != "id_constant" or np.all(predicted == targets[~held_out].mean())
-    other = np.where(held_out.reshape(-1, *(1,) * len(shape)), 7.0, targets)
-    assert_array_equal(predicted, predict(other, held_out, SIZES))
-    assert predict(targets, held_out & False, SIZES).shape == (0, *shape)
+    assert name != "id_constant" or np.all(predicted == targets[~HOLE].mean())
+    other[HOLE] = 7
+    assert_array_equal(predicted, predict(other, HOLE))
+    assert predict(targets, HOLE & False).shape == (0, *shape)
 
 
 @pytest.mark.parametrize("ordered", [None, (True, True, False)])
 @pytest.mark.parametrize("at_once", [2**23, 70])
 def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
     monkeypatch.setattr(baselines, "PAIRS_AT_ONCE", at_once)
-    targets, held_out = np.random.default_rng(0).normal(size=(60, 2)), hole_of_three()
-    found = ood_of(baselines.line_mean, targets, held_out, SIZES, ordered=ordered)
-    for value, here in zip(found, np.flatnonzero(held_out), strict=True):
+    targets = np.random.default_rng(0).normal(size=(60, 2))
+    found = ood_of(baselines.line_mean, targets, HOLE, SIZES, ordered=ordered)
+    for value, here in zip(found, np.array(CELLS)[HOLE], strict=True):
         lines = []
         for f in range(3):
             apart = {}
-            for there, cell in enumerate(CELLS):
-                others = [g for g in range(3) if g != f and cell[g] != CELLS[here][g]]
-                if not held_out[there] and not others:
-                    distance = abs(cell[f] - CELLS[here][f]) if not ordered or ordered[f] else 1
-                    apart.setdefault(distance, []).append(targets[there])
+            for cell, target, hidden in zip(CELLS, targets, HOLE, strict=True):
+                if not hidden and not np.delete(here != cell, f).any():
+                    distance = abs(cell[f] - here[f]) if not ordered or ordered[f] else 1
+                    apart.setdefault(distance, []).append(target)
             if apart:
                 lines.append(np.mean(apart[min(apart)], axis=0))
         assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
@@ -233,6 +227,4 @@ def test_products_of_three_functions_are_completed(monkeypatch):
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=(size, 4)) for size in SIZES)
     targets = np.einsum("ap,bp,cp->cbap", a, b, c).reshape(60, 2, 2)
-    held_out = hole_of_three()
-    found = ood_of(baselines.rank_one, targets, held_out, SIZES)
-    assert_allclose(found, targets[held_out], atol=1e-5)
+    assert_allclose(ood_of(baselines.rank_one, targets, HOLE, SIZES), targets[HOLE], atol=1e-5)

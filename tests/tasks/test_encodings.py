@@ -1,6 +1,7 @@
 """Codes against their definitions, and their derivatives."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -21,9 +22,9 @@ FACTORS = (
 )
 
 
-def encode(*coordinates, **config):
+def encode(config, *coordinates):
     pairs = [(coordinate, N) for coordinate in coordinates]
-    return np.asarray(jax.jit(lambda: encodings.encode(pairs, CodeConfig(**config)))())
+    return jax.jit(lambda: encodings.encode(pairs, config))()
 
 
 def of_factors(point, **config):
@@ -46,30 +47,25 @@ def by_hand(coordinate, config, count=N):
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"name": "bump", "sigma": 1.3, "width": 5.0},
-        {"name": "ramp"},
-        {"name": "onehot"},
-        {"name": "positional"},
-    ],
+    "config", [CodeConfig("bump", 1.3, 5.0), *map(CodeConfig, ("ramp", "onehot", "positional"))]
 )
-def test_a_code_equals_its_definition(fields):
+def test_a_code_equals_its_definition(config):
     """A missing factor's is zero, or that of a label off the grid."""
-    config, of = CodeConfig(**fields), lambda c: by_hand(c, CodeConfig(**fields))
-    for found, expected in (
-        (encode(0, 11, **fields), of(0) + of(11)),
-        (encode(7.25, 3, **fields), of(7.25) + of(3)),
-        (encode(4, None, **fields), of(4) + [0] * len(of(4))),
-        (encode(np.nan, 4, **fields, missing="off_grid"), of(-1) + of(4)),
-    ):
-        assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
+    of, off_grid = partial(by_hand, config=config), replace(config, missing="off_grid")
+    codes = [
+        (encode(config, 0, 11), of(0) + of(11)),
+        (encode(config, 7.25, 3), of(7.25) + of(3)),
+        (encode(config, 4, None), of(4) + [0] * len(of(4))),
+        (encode(off_grid, np.nan, 4), of(-1) + of(4)),
+    ]
     if config.name != "ramp":  # 12 more cells, the seventh of them for a missing factor
-        expected = by_hand(4, config, N + 12) + by_hand(N + 6, config, N + 12)
-        found = encode(4.0, None, **fields, missing="off_canvas")
+        off_canvas = replace(config, missing="off_canvas")
+        expected = of(4, count=N + 12) + of(N + 6, count=N + 12)
+        codes.append((encode(off_canvas, 4.0, None), expected))
+    for found, expected in codes:
         assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
     lengths = encodings.lengths(encodings.codes_of_counts((12, 5), config))
-    assert lengths == tuple(len(by_hand(1, config, count)) for count in (12, 5))
+    assert lengths == tuple(len(of(1, count=count)) for count in (12, 5))
 
 
 # --- of any factors --------------------------------------------------------------------------

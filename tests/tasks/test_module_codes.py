@@ -67,10 +67,8 @@ def couplings(count, std, seed):
     rng, first, found = np.random.default_rng([seed, 2]), count // 2, []
     for index in range(3):
         given = count - first if index == 1 else first
-        sizes = (given, 2 * count, 2 * count, count - given)
-        found.append(
-            [[rng.normal(0, std, pair) for pair in itertools.pairwise(sizes)] for _ in range(2)]
-        )
+        shapes = (given, 2 * count), (2 * count, 2 * count), (2 * count, count - given)
+        found.append([[rng.normal(0, std, shape) for shape in shapes] for _ in range(2)])
     return found
 
 

@@ -30,10 +30,13 @@ def parts(sets, modules) -> list[set]:
     return groups
 
 
-def assert_is_of_its_kind(seen, kind, modules):
+def assert_is_of_its_kind(seen, kind, modules, count):
     groups = parts(seen, range(modules))
-    assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
+    assert len(seen) == count and len(groups) == (
+        2 if kind in ("disconnected", "non_compositional") else 1
+    )
     alone = kind == "non_compositional"
+    assert len(seen) == count
     assert set().union(*seen) == set(range(modules - alone)) and ({modules - 1} in groups) >= alone
     use = [sum(m in s for s in seen) for m in range(modules)]
     assert kind != "equal" or max(use) - min(use) <= 1
@@ -42,8 +45,7 @@ def assert_is_of_its_kind(seen, kind, modules):
 @pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (8, 3), (70, 2)])
 def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules, most):
     sets = all_sets(modules, most)
-    sizes = range(1, most + 1)
-    expected = [frozenset(one) for size in sizes for one in combinations(range(modules), size)]
+    expected = [{*one} for size in range(1, most + 1) for one in combinations(range(modules), size)]
     assert sets.dtype == bool and as_sets(sets) == expected
     assert_array_equal(module_supports.index_of(sets), np.arange(len(sets)))
 
@@ -60,9 +62,7 @@ def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
             with pytest.raises(ConfigError, match=f"seen={n}: "):
                 split(kind, modules, most, seen=n)
             continue
-        seen = seen_sets(kind, modules, most, seen=n, seed=n)
-        assert len(seen) == n
-        assert_is_of_its_kind(seen, kind, modules)
+        assert_is_of_its_kind(seen_sets(kind, modules, most, seen=n, seed=n), kind, modules, n)
 
 
 def test_the_sets_that_are_drawn_stay_what_runs_were_trained_on():
@@ -81,18 +81,15 @@ def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind, module
     monkeypatch.setattr(module_supports, "connects", lambda sets: False)
     least, _ = limits(kind, modules, most)
     for n in range(least, least + 3):
-        seen = seen_sets(kind, modules, most, seen=n, seed=n)
-        assert_is_of_its_kind(seen, kind, modules)
-        assert len(seen) == n
+        assert_is_of_its_kind(seen_sets(kind, modules, most, seen=n, seed=n), kind, modules, n)
 
 
 @pytest.mark.parametrize(("n", "first"), [(576, 1), (472, 2), (473, 1), (184, 8), (185, 7)])
 def test_the_first_of_two_groups_is_as_large_as_can_be(n, first):
     """Sets within groups: 576 for 1 and 15 modules, 472 for 2 and 14, ..., 184 for 8 and 8."""
     seen = seen_sets("disconnected", 16, 3, seen=n)
-    assert len(seen) == n
-    groups = parts(seen, range(16))
-    assert sorted(map(sorted, groups)) == [list(range(first)), list(range(first, 16))]
+    groups = sorted(map(sorted, parts(seen, range(16))))
+    assert len(seen) == n and groups == [[*range(first)], [*range(first, 16)]]
 
 
 @pytest.mark.parametrize(
@@ -100,11 +97,11 @@ def test_the_first_of_two_groups_is_as_large_as_can_be(n, first):
 )
 def test_a_popular_support_sees_every_set_of_its_hubs(modules, n, hubs, filled):
     seen = seen_sets("popular", modules, 3, seen=n)
-    touching = [s for s in as_sets(all_sets(modules, 3)) if s & set(range(hubs))]
-    others = set(seen) - set(touching)
-    assert len(seen) == n and len(touching) == n - filled and set(touching) <= set(seen)
+    touching = {s for s in as_sets(all_sets(modules, 3)) if min(s) < hubs}
+    others = set(seen) - touching
+    assert len(touching) == n - filled and touching <= set(seen)
     assert len(others) == filled and all(hubs in s for s in others)
-    assert_is_of_its_kind(seen, "popular", modules)
+    assert_is_of_its_kind(seen, "popular", modules, n)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +109,11 @@ def test_a_popular_support_sees_every_set_of_its_hubs(modules, n, hubs, filled):
 )
 def test_an_unpopular_support_sees_every_set_of_its_core(modules, n, core, filled):
     seen = seen_sets("unpopular", modules, 3, seen=n)
-    inside = [s for s in as_sets(all_sets(modules, 3)) if s <= set(range(core))]
-    others = set(seen) - set(inside) - {frozenset([0, m]) for m in range(core, modules)}
+    inside = {s for s in as_sets(all_sets(modules, 3)) if max(s) < core}
+    others = set(seen) - inside - {frozenset([0, m]) for m in range(core, modules)}
     assert len(seen) == n == len(inside) + (modules - core) + filled
-    assert set(inside) <= set(seen)
-    assert len(others) == filled and all(core in s and max(s) == core for s in others)
+    assert inside <= set(seen)
+    assert len(others) == filled and all(max(s) == core for s in others)
     assert all(sum(m in s for s in seen) == 1 for m in range(core + 1, modules))
     assert seen == seen_sets("unpopular", modules, 3, seen=n, seed=1)
 

@@ -24,14 +24,13 @@ from compgen_jax.tasks.table import ImageTable
 from tests.tasks.examples import TASKS
 
 RAMP = CodeConfig("ramp")
-STRIPES = StripesConfig(1)
+STRIPES = {"stripes": StripesConfig(1)}
 CORNER = SupportConfig("corner", low=4, sampling="without_replacement", samples=5)
-EMPTY = replace(CORNER, samples=0)
 SPRITES = replace(TASKS["sprites"], marginals=MarginalsConfig())
 
 
-def bump(n=8, **fields):
-    return Bump(grid=n, **{"support": CORNER, "stripes": STRIPES} | fields)
+def bump(support=CORNER, **fields):
+    return Bump(grid=8, support=support, **fields)
 
 
 def hole(**fields):
@@ -53,21 +52,21 @@ def modules(modules=8, most=3, **support):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (bump(support=replace(CORNER, sampling="every_cell"), images=3), "images=3: .*takes each"),
-        (bump(support=EMPTY, stripes=StripesConfig()), "samples=0: leaves nothing to train on"),
-        (bump(code=RAMP), "code.missing='zero': is the ramp's code of coordinate 0"),
-        (bump(size=SizeConfig(3, 2.0, 1.0), stripes=StripesConfig()), "3: .*size.smallest=2"),
-        (bump(size=SizeConfig(3)), "size.values=3: stripes are images of x or of y"),
+        (bump(replace(CORNER, sampling="every_cell"), images=3), "images=3: .*takes each"),
+        (bump(replace(CORNER, samples=0)), "samples=0: leaves nothing to train on"),
+        (bump(code=RAMP, **STRIPES), "code.missing='zero': is the ramp's code of coordinate 0"),
+        (bump(size=SizeConfig(3, 2.0, 1.0)), "3: .*size.smallest=2"),
+        (bump(size=SizeConfig(3), **STRIPES), "size.values=3: stripes are images of x or of y"),
         (
-            bump(support=replace(CORNER, samples=49)),
+            bump(replace(CORNER, samples=49)),
             "support.samples: 49 points, but only 48 cells are seen",
         ),
-        (bump(bumps=2, stripes=StripesConfig(), size=SizeConfig(3)), "values=3: is for one object"),
+        (bump(bumps=2, size=SizeConfig(3)), "values=3: is for one object"),
         (hole(region="random", share=1.0), "region='random': holds out every cell"),
         (hole(of=("x",), low=4, high=6), r"no training point has x in \[4, 5, 6\]"),
         (hole(of=("z",)), r"of=\('z',\): must name some of x, y"),
         (hole(region="random", in_proportion=True, sampling="real"), "the share of real .* is"),
-        (inverse(answer="coordinates", stripes=STRIPES), "answer='coordinates': a stripe has no"),
+        (inverse(answer="coordinates", **STRIPES), "answer='coordinates': a stripe has no"),
         (inverse(code=RAMP), "code.name='ramp': has no unit for each value to decode"),
         (inverse(bumps=2), "bumps=2: an image does not tell which of its bumps is the first"),
         (turned(mnist_path="mnist"), "side=16: images of .* must be 28"),

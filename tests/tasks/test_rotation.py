@@ -82,14 +82,13 @@ def test_codes_are_their_definitions_repeat_and_have_a_derivative(config, expect
 def test_examples_of_one_object_and_of_several():
     one, two = ONE.make(), replace(TWO, objects=(7, 4)).make()  # objects come in ascending order
     assert two.factors[0].period == 360 and not two.factors[1].real
-    points = tasks.points(two)
-    found = examples_at(two, points)
-    for (angle, digit), given, image in zip(points, *found, strict=True):
-        own = encode_angle(angle, AngleCodeConfig())
-        assert_allclose(given, [*own, digit == 4, digit == 7], atol=1e-6)
+    codes, images = examples_at(two, tasks.points(two))
+    for (angle, digit), code, image in zip(tasks.points(two), codes, images, strict=True):
+        of_angle = encode_angle(angle, AngleCodeConfig())
+        assert_allclose(code, [*of_angle, digit == 4, digit == 7], atol=1e-6)
         assert_allclose(image, turned(digits.drawn(int(digit), 16), angle), atol=1e-5)
     alone = jax.jit(one.example)(KEY, np.float32([30.0]))
-    chex.assert_trees_all_close(alone, Example(found.input[2, :2], found.target[2]), atol=1e-6)
+    chex.assert_trees_all_close(alone, Example(codes[2, :2], images[2]), atol=1e-6)
 
 
 def test_images_of_mnist_stand_upright(tmp_path):
@@ -126,9 +125,9 @@ def test_gaps_against_a_loop(gap, rule):
 
 
 def test_random_angles_have_their_share_of_the_named_objects():
-    task = replace(TWO, gap=GapConfig(region="random", share=0.3, seed=5, of=(7,))).make()
-    held_out = task.held_out(tasks.points(task))
+    task = replace(TWO, gap=GapConfig("random", share=0.3, seed=5, of=(7,))).make()
     chosen = np.random.default_rng(5).permutation(np.arange(24, 48))[: round(0.3 * 24)]
+    held_out = task.held_out(tasks.points(task))
     assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
 
 
@@ -143,15 +142,13 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
     asked, other = rng.integers(0, 48, (2, 40))
     share = rng.uniform(0.2, 0.8, (40, 1, 1))
     signals = share * truths[asked] + (1 - share) * truths[other]
-    signals = (signals + rng.normal(0, 0.1, signals.shape)).astype(np.float32)
+    signals = np.float32(signals + rng.normal(0, 0.1, signals.shape))
     found = scores_at(task, signals, np.float32(truths[asked]), points[asked])
-    hits = []
-    for signal, point in zip(signals, points[asked], strict=True):
-        nearest = points[np.argmin([np.sum((signal - truth) ** 2) for truth in truths])]
-        apart = abs(nearest[0] - point[0])
-        hits.append(min(apart, 360 - apart) <= 20 and nearest[1] == point[1])
+    apart = np.square(signals[:, None] - truths).sum((2, 3))
+    off = abs(points[apart.argmin(axis=1)] - points[asked])
+    hits = (np.minimum(off[:, 0], 360 - off[:, 0]) <= 20) & (off[:, 1] == 0)
     assert_array_equal(found["angle_accuracy"], hits)
-    assert 5 < sum(hits) < 35
+    assert 5 < hits.sum() < 35
     errors = np.mean((signals - truths[asked]) ** 2, axis=(1, 2))
     assert_allclose(found["mse"], errors, rtol=1e-4)
     assert_array_equal(found["image_accuracy"], errors <= 0.05 * found["blank_mse"])
@@ -168,7 +165,7 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
     ],
 )
 def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
-    task = replace(TWO, gap=GapConfig(low=low, high=high, of=(4,))).make()
+    task = replace(TWO, gap=GapConfig("gap", low, high, (4,))).make()
     points = np.float32([(angle % 360, 4) for angle in angles] + [(180, 7), (135, 4)])
     truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
     asked = Query(points, None, truths, truths, held_out)

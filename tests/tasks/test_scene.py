@@ -151,11 +151,10 @@ def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of):
     rows = marginals.points(FACTORS)
     assert found.shape == (12, 6, 6) and rows.shape == (12, 3)
     assert_array_equal(exist, [True] * 11 + [False])  # the last angle is never shown
-    for row, image, there in zip(rows, found, exist, strict=True):
-        (column,) = np.flatnonzero(~np.isnan(row))
-        same = SHOWN & (CELLS[:, column] == row[column])
-        wanted = of(PICTURES[same], axis=0) if there else np.zeros((6, 6))
-        assert_allclose(image, wanted, atol=1e-6)
+    for row, image in zip(rows[:-1], found, strict=False):
+        same = SHOWN & (CELLS == row).any(axis=1)
+        assert_allclose(image, of(PICTURES[same], axis=0), atol=1e-6)
+    assert not found[-1].any()
 
 
 def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():

@@ -1,5 +1,7 @@
 """Held-out regions of bumps against loops, and what is sampled beside them."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -10,45 +12,45 @@ from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
 
 SIZE = SizeConfig(values=5, smallest=0.8, largest=2.0, low=1, high=3)
-NO_SIZE = SizeConfig()
 
 
-def support(n, size=NO_SIZE, **settings):
-    return bump.support(Bump(grid=n, size=size, support=SupportConfig(**settings)))
+def support(n, config, **others):
+    return bump.support(Bump(grid=n, support=config, **others))
 
 
 @pytest.mark.parametrize(
-    ("settings", "rule"),
+    ("config", "rule"),
     [
-        ({"region": "donut", "low": 3, "high": 5}, lambda x, y, s: 3 <= x <= 5 and 3 <= y <= 5),
-        ({"region": "donut", "low": 3, "high": 5, "of": ("y",)}, lambda x, y, s: 3 <= y <= 5),
-        ({"region": "corner", "low": 5}, lambda x, y, s: x >= 5 and y >= 5),
-        ({"region": "corner", "low": 5, "of": ("x",)}, lambda x, y, s: x >= 5),
-        ({"region": "none"}, lambda x, y, s: False),
+        (SupportConfig("donut", 3, 5), lambda x, y: 3 <= x <= 5 and 3 <= y <= 5),
+        (SupportConfig("donut", 3, 5, of=("y",)), lambda x, y: 3 <= y <= 5),
+        (SupportConfig("corner", 5), lambda x, y: x >= 5 and y >= 5),
+        (SupportConfig("corner", 5, of=("x",)), lambda x, y: x >= 5),
+        (SupportConfig("none"), lambda x, y: False),
     ],
 )
-def test_regions_against_loops(settings, rule):
+def test_regions_against_loops(config, rule):
     """A third factor has bounds of its own: values 1 to 3 of a box, from 1 on of a corner."""
-    last = 3 if settings["region"] == "donut" else 4
-    of_size = lambda s: "of" in settings or 1 <= s <= last
-    for size, count in ((NO_SIZE, 1), (SIZE, 5)):
-        found = support(8, size, **settings)
-        cells = [(x, y, s) for s in range(count) for y in range(8) for x in range(8)]
-        expected = [rule(*cell) and (count == 1 or of_size(cell[2])) for cell in cells]
-        assert_array_equal(found.held_out, expected)
+    sizes = range(5) if config.of else range(1, 4 if config.region == "donut" else 5)
+    cells = [(x, y) for y in range(8) for x in range(8)]
+    of_two = [rule(*cell) for cell in cells]
+    assert_array_equal(support(8, config).held_out, of_two)
+    of_three = np.concatenate([np.array(of_two) & (size in sizes) for size in range(5)])
+    assert_array_equal(support(8, config, size=SIZE).held_out, of_three)
 
 
 def test_a_random_region_has_its_share_whatever_the_seed_of_training():
-    held_out = support(16, region="random", share=0.3, seed=3).held_out
+    held_out, other = (
+        support(16, SupportConfig("random", share=0.3, seed=seed)).held_out for seed in (3, 4)
+    )
     chosen = np.random.default_rng(3).permutation(256)[: round(0.3 * 256)]
     assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
-    assert (held_out != support(16, region="random", share=0.3, seed=4).held_out).any()
+    assert (held_out != other).any()
 
 
 @pytest.mark.parametrize(("region", "mean"), [("donut", 13.5), ("corner", 19.5)])
 def test_the_held_out_square_has_the_share_as_its_side(region, mean):
     """Centred, or in the corner: 16 of 28 values."""
-    found = support(28, region=region, side=16 / 28, low=3, high=4)
+    found = support(28, SupportConfig(region, 3, 4, side=16 / 28))
     values = np.unique(found.points[found.held_out][:, 0])
     assert found.held_out.sum() == 16**2 and len(values) == 16 and values.mean() == mean
 
@@ -57,29 +59,31 @@ def test_the_held_out_square_has_the_share_as_its_side(region, mean):
     "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
 )
 def test_samples_are_seen_points_as_the_kind_of_sampling_says(sampling):
-    found = support(16, low=5, high=10, sampling=sampling, samples=90)
-    draw = lambda seed: np.asarray(found.sample(jax.random.key(seed), found.n_samples()))
-    points, seen = draw(0), found.points[~found.held_out]
-    assert points.shape == (len(seen) if sampling == "every_cell" else 90, 2)
-    assert (points != draw(1)).any() != (sampling == "every_cell")
+    found = support(16, SupportConfig("donut", 5, 10, sampling=sampling, samples=90))
+    points, other = (
+        np.asarray(found.sample(jax.random.key(seed), found.n_samples())) for seed in (0, 1)
+    )
+    seen, every_cell = found.points[~found.held_out], sampling == "every_cell"
+    assert points.shape == (len(seen) if every_cell else 90, 2)
+    assert (points != other).any() != every_cell
     assert (len(np.unique(points, axis=0)) == len(points)) == (sampling != "with_replacement")
     assert (points == points.round()).all() == (sampling != "real")
-    if sampling == "every_cell":
-        assert_array_equal(points, seen)
+    assert not every_cell or (points == seen).all()
 
 
 @pytest.mark.parametrize(
     "hole",
     [
-        {"region": "donut", "low": 6, "high": 22},  # beyond the grid's end: 10 of 16 columns
-        {"region": "corner", "low": 0, "of": ("x",)},
-        {"region": "corner", "low": 10},
+        SupportConfig("donut", 6, 22),  # beyond the grid's end: 10 of 16 columns
+        SupportConfig("corner", 0, of=("x",)),
+        SupportConfig("corner", 10),
     ],
 )
 def test_the_area_of_a_hole_at_the_edge_ends_where_real_points_do(hole):
-    found = support(16, **hole, in_proportion=True, samples=1000, sampling="real")
+    of_cells = replace(hole, in_proportion=True, samples=1000)
+    real = support(16, replace(of_cells, sampling="real"))
     points = np.random.default_rng(0).uniform(0, 15, (10**5, 2))
-    assert found.seen_share() == pytest.approx(1 - found.is_held_out(points).mean(), abs=6e-3)
-    assert found.n_samples() == round(1000 * found.seen_share())
-    cells = support(16, **hole, in_proportion=True, samples=1000).n_samples()
-    assert cells == round(1000 * (1 - found.held_out.mean()))
+    assert real.seen_share() == pytest.approx(1 - real.is_held_out(points).mean(), abs=6e-3)
+    assert real.n_samples() == round(1000 * real.seen_share())
+    cells = support(16, of_cells)
+    assert cells.n_samples() == round(1000 * (1 - cells.held_out.mean()))
