@@ -75,6 +75,13 @@ def as_sets(latents_BxM) -> list[frozenset]:
     return [frozenset(np.flatnonzero(latent).tolist()) for latent in latents_BxM]
 
 
+def batches(task, steps, size=32):
+    """(steps, size, ...) points of these steps and whether they count, compiled as one program."""
+    dataset = task.dataset(KEY)
+    draw = jax.vmap(lambda step: task.next_batch(KEY, step, dataset, size))
+    return jax.device_get(jax.jit(draw)(np.asarray(steps)))
+
+
 def examples_at(task, points, key=KEY):
     """Leaves (B, ...) NumPy, all drawn by one key."""
     examples = jax.jit(jax.vmap(task.example, (None, 0)))

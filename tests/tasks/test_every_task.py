@@ -9,17 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from tests.tasks.examples import KEY, TASKS, examples_at, made, scores_at
+from tests.tasks.examples import KEY, TASKS, batches, examples_at, made, scores_at
 from tests.trees import TWO_PROGRAMS
 
 every = pytest.mark.parametrize("name", TASKS)
-
-
-def batches(task, steps, size=32):
-    """(steps, size, ...) points of these steps and whether they count, compiled as one program."""
-    dataset = task.dataset(KEY)
-    draw = jax.vmap(lambda step: task.next_batch(KEY, step, dataset, size))
-    return jax.device_get(jax.jit(draw)(jnp.asarray(steps)))
 
 
 @every
@@ -78,20 +71,19 @@ def test_examples_are_the_same_compiled_and_mapped(name):
     task = made(name)
     points = np.asarray(batches(task, [0], 4)[0][0])
     mapped, single = examples_at(task, points), jax.jit(task.example)
-    given, asked = tasks.shapes(task)
-    for index, point in enumerate(points):
-        example = single(KEY, point)
-        of_batch = jax.tree.map(lambda leaf, i=index: leaf[i], mapped)
-        chex.assert_trees_all_close(example, of_batch, atol=1e-5)
-        chex.assert_tree_all_finite(example)
-        chex.assert_trees_all_equal_shapes_and_dtypes(example.input, given)
-    eager = task.example(KEY, points[-1])
-    chex.assert_trees_all_close(eager, example, atol=1e-5)
+    singles = [single(KEY, point) for point in points]
+    example = singles[-1]
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *singles)
+    chex.assert_trees_all_close(stacked, mapped, atol=1e-5)
+    chex.assert_trees_all_close(task.example(KEY, points[-1]), example, atol=1e-5)
+    chex.assert_tree_all_finite(mapped)
+    inputs, output = tasks.shapes(task)
+    chex.assert_trees_all_equal_shapes_and_dtypes(example.input, inputs)
     if task.output is None:
-        chex.assert_trees_all_equal_shapes_and_dtypes(example.target, asked)
+        chex.assert_trees_all_equal_shapes_and_dtypes(example.target, output)
     if task.parts:
         assert sum(task.parts) == len(example.input)
-    loss = task.loss(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), asked), example.target)
+    loss = task.loss(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), output), example.target)
     assert loss.shape == () and np.isfinite(loss)
 
 

@@ -1,12 +1,11 @@
 """Tasks of modules: teacher, latents, supports, scores and trivial predictors."""
 
-import functools
 from collections import Counter
 from dataclasses import replace
+from functools import cache, partial
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,7 +16,7 @@ from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.modules import LEVELS, Modules
-from tests.tasks.examples import KEY, TASKS, as_sets, examples_at, predicted, scores_at
+from tests.tasks.examples import KEY, TASKS, as_sets, batches, examples_at, predicted, scores_at
 from tests.trees import TWO_PROGRAMS
 
 SMALL = TASKS["modules"]
@@ -34,13 +33,7 @@ def sets_of(settings):
     return set(as_sets(every)), set(as_sets(every[seen]))
 
 
-@functools.cache
-def example_of(settings):
-    """key, point -> Example; compiled."""
-    return jax.jit(settings.make().example)
-
-
-@functools.cache
+@cache
 def measured(settings):
     """The task, and the query of all its measured points."""
     task = settings.make()
@@ -61,12 +54,12 @@ def by_hand(teacher, latent, inputs):
 
 @pytest.mark.parametrize("settings", [SMALL, replace(SMALL, most=4, inputs=2, seed=3)])
 def test_answers_of_the_teacher_against_loops(settings):
-    task, teacher = settings.make(), modules.draw_teacher(settings)
-    for point in task.points[::17]:
-        (code, inputs), target = example_of(settings)(KEY, point)
-        assert_array_equal(code, point)
-        assert inputs.shape == (4, settings.inputs) and np.abs(inputs).max() <= 1
-        assert_allclose(target, by_hand(teacher, point, inputs), atol=1e-6)
+    points = settings.make().points[::17]
+    (codes, inputs), answers = examples_at(settings.make(), points)
+    assert_array_equal(codes, points)
+    assert inputs.shape == (len(points), 4, settings.inputs) and np.abs(inputs).max() <= 1
+    expected = map(partial(by_hand, modules.draw_teacher(settings)), points, inputs)
+    assert_allclose(answers, list(expected), atol=1e-6)
 
 
 def test_laws_of_the_teacher():
@@ -90,11 +83,10 @@ def test_laws_of_the_teacher():
 
 
 def weights_of(law, count=4000):
-    active = np.tile(np.float32([1, 0, 1, 1, 0]), (count, 1))
-    keys = jax.random.split(KEY, count)
-    found = np.asarray(jax.jit(jax.vmap(lambda key, a: modules.weigh(key, a, law)))(keys, active))
-    assert (found[:, [1, 4]] == 0).all() and (found[:, [0, 2, 3]] >= 0.5).all()
-    return found[:, [0, 2, 3]]
+    weigh = partial(modules.weigh, active_M=np.float32([1, 0, 1, 1, 0]), law=law)
+    weights = np.asarray(jax.jit(jax.vmap(weigh))(jax.random.split(KEY, count)))
+    assert (weights[:, [1, 4]] == 0).all() and (weights[:, [0, 2, 3]] >= 0.5).all()
+    return weights[:, [0, 2, 3]]
 
 
 def test_discrete_weights_are_their_levels_each_as_often():
@@ -123,8 +115,7 @@ def test_training_draws_latents_of_seen_sets_alone_each_as_often():
     """And no measured latent, of continuous ones."""
     settings = supported(replace(SMALL, weights="continuous"), name="popular", held_out_share=0.4)
     task, (_, seen) = settings.make(), sets_of(settings)
-    draw = jax.vmap(lambda step: task.next_batch(KEY, step, task.dataset(KEY), 64)[0])
-    points = np.asarray(jax.jit(draw)(jnp.arange(40))).reshape(40 * 64, -1)
+    points = np.concatenate(batches(task, range(40), 64)[0])
     found = Counter(as_sets(points))
     expected = len(points) / len(seen)
     assert max(abs(count - expected) for count in found.values()) < 5 * expected**0.5
@@ -155,14 +146,14 @@ def test_measured_points_have_every_set_of_a_region_equally_often(tests, law):
 
 def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
     settings = replace(SMALL, code=LatentCodeConfig("fewshot", pairs=9))
-    point = SMALL.make().points[-1]
-    (code, inputs), target = example_of(settings)(KEY, point)
-    assert code.shape == (9 * 8,)
-    given, answers = np.split(np.asarray(code).reshape(9, 8), [5], axis=1)
-    expected = by_hand(modules.draw_teacher(settings), point, given)
+    points = SMALL.make().points[-1:]
+    (codes, inputs), targets = examples_at(settings.make(), points)
+    assert codes.shape == (1, 9 * 8)
+    given, answers = np.split(codes.reshape(9, 8), [5], axis=1)
+    expected = by_hand(modules.draw_teacher(settings), points[0], given)
     assert_allclose(answers, expected, atol=1e-6)
-    assert not {tuple(x) for x in given.tolist()} & {tuple(x) for x in np.asarray(inputs).tolist()}
-    assert_allclose(example_of(SMALL)(KEY, point).target, target, **TWO_PROGRAMS)
+    assert not np.isin(given, inputs).any()
+    assert_allclose(examples_at(SMALL.make(), points).target, targets, **TWO_PROGRAMS)
 
 
 # --- scores ----------------------------------------------------------------------------------

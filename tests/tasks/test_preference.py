@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.preference import Preference
-from tests.tasks.examples import TASKS, predicted
+from tests.tasks.examples import TASKS, predicted, scores_at
 
 SMALL = TASKS["preference"]
 FREE = [divmod(index, 7) for index, cell in enumerate("".join(preference.MAP)) if cell == " "]
@@ -117,26 +117,21 @@ def test_loss_and_scores_against_loops():
     rng, task = np.random.default_rng(0), SMALL.make()
     points, keys, _ = drawn(SMALL, 12)
     targets = jax.jit(jax.vmap(task.example))(keys, points).target
-    all_actions, masks = jax.device_get(targets)
+    actions, masks = jax.device_get(targets)
     logits = rng.normal(size=(12, 5, 5)).astype(np.float32)
-    logits[::3] += 10 * np.eye(5)[all_actions[::3]]
-
-    @jax.jit
-    @jax.vmap
-    def losses_and_scores(logits, target, point):
-        found = task.scores(task.prediction(logits), task.truth(target), point)
-        return task.loss(logits, target), found
-
-    losses, found = jax.device_get(losses_and_scores(logits, targets, points))
-    for b, (actions, mask) in enumerate(zip(all_actions, masks, strict=True)):
-        shares = np.exp(logits[b]) / np.exp(logits[b]).sum(axis=1, keepdims=True)
-        steps = [t for t in range(5) if mask[t]]
-        given = [shares[t, actions[t]] for t in steps]
-        hits = [np.argmax(shares[t]) == actions[t] for t in steps]
-        assert losses[b] == pytest.approx(-np.mean(np.log(given)), rel=1e-4, abs=1e-6)
-        assert found["miss"][b] == pytest.approx(1 - np.mean(given), abs=1e-5)
-        assert found["step_accuracy"][b] == pytest.approx(np.mean(hits), abs=1e-5)
-        assert found["episode_accuracy"][b] == all(hits) and (all(hits) or b % 3)
+    logits[::3] += 10 * np.eye(5)[actions[::3]]
+    losses = jax.jit(jax.vmap(task.loss))(logits, targets)
+    predictions, truths = jax.vmap(task.prediction)(logits), jax.vmap(task.truth)(targets)
+    found = scores_at(task, predictions, truths, points)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    chosen = np.take_along_axis(shares, actions[..., None], axis=2)[..., 0]
+    mean = partial(np.average, axis=1, weights=masks)
+    hits = mean(shares.argmax(axis=2) == actions)
+    assert_allclose(losses, -mean(np.log(chosen)), rtol=1e-4, atol=1e-6)
+    assert_allclose(found["miss"], 1 - mean(chosen), atol=1e-5)
+    assert_allclose(found["step_accuracy"], hits, atol=1e-5)
+    assert_array_equal(found["episode_accuracy"], hits == 1)
+    assert (hits[::3] == 1).all()
 
 
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):

@@ -15,7 +15,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.scene import Scene, SceneTask
 from compgen_jax.tasks.task import Factor
-from tests.tasks.examples import KEY, examples_at, scores_at
+from tests.tasks.examples import KEY, batches, examples_at, scores_at
 from tests.tasks.test_encodings import FACTORS, of_factors
 from tests.trees import TWO_PROGRAMS
 
@@ -58,8 +58,8 @@ def test_every_seed_is_shown_other_combinations():
 
 def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
     task = made(marginals=MarginalsConfig("mean", share=0.25))
-    points = jax.jit(lambda: task.next_batch(KEY, 5, task.dataset(KEY), 400)[0])()
-    examples, points = examples_at(task, points), np.asarray(points)
+    points = np.concatenate(batches(task, [5], 400)[0])
+    examples = examples_at(task, points)
     lacks = np.isnan(points[:, :3]).any(axis=1)
     assert 60 < lacks.sum() < 140  # binomial, 100 expected
     row = np.flatnonzero(lacks & ~np.isnan(points[:, 1]))[0]
