@@ -14,7 +14,7 @@ from tests.papers.decoders import is_rendered
 @pytest.mark.parametrize("tolerances", [(1.0, 0.25), (2.5, 1.5)])
 def test_scores_are_their_definitions(tolerances):
     rng, count = np.random.default_rng(0), 60
-    positions = np.stack([rng.integers(6, size=count), rng.integers(5, size=count)], 1)
+    positions = rng.integers((6, 5), size=(count, 2))
     truths = np.zeros((count, 5, 6), np.float32)
     truths[np.arange(count), positions[:, 1], positions[:, 0]] = 1
     noise = rng.normal(size=truths.shape) * rng.uniform(0, 0.8, (count, 1, 1))
@@ -22,8 +22,8 @@ def test_scores_are_their_definitions(tolerances):
     score = jax.jit(jax.vmap(lambda *each: images.scores(*each, *tolerances)))
     positions = positions + rng.uniform(-0.7, 0.7, (count, 2))
     found = score(signals, truths, positions.astype(np.float32))
-    brightest = signals.reshape(count, -1).argmax(axis=1)
-    away = np.abs(np.stack([brightest % 6, brightest // 6], 1) - positions).max(axis=1)
+    row_column = np.divmod(signals.reshape(count, -1).argmax(axis=1), 6)
+    away = np.abs(np.transpose(row_column[::-1]) - positions).max(axis=1)
     error, blank = np.mean((signals - truths) ** 2, axis=(1, 2)), np.mean(truths**2, axis=(1, 2))
     expected = {
         "mse": error,
@@ -60,10 +60,9 @@ PREDICTIONS = {
 @pytest.mark.parametrize("rendered", PREDICTIONS)
 def test_rendered_is_its_definition(rendered):
     for prediction in map(np.asarray, PREDICTIONS[rendered]):
-        shown, held_out = bool(rendered), rendered is True
-        assert is_rendered(prediction, TRUTH, SEEN) == held_out
-        assert bool(images.rendered(prediction, TRUTH)) == shown
-        assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
+        assert images.rendered(prediction, TRUTH) == bool(rendered)
+        for definition in (images.rendered, is_rendered):
+            assert definition(prediction, TRUTH, SEEN) == (rendered is True)
 
 
 def test_squared_correlation_is_numpys_where_it_is_positive():

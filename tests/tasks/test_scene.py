@@ -84,13 +84,11 @@ def test_trivial_predictors_against_loops():
     mean = PICTURES[~HELD_OUT].mean(axis=0)
     errors, missed = trivial_scores(made()), np.square(PICTURES - mean).mean(axis=(1, 2))
     assert_allclose(errors["mean_image"]["mse"], missed, rtol=1e-4)
-    for index, cell in enumerate(CELLS):
-        drawn = -2 * mean
-        for factor in range(3):
-            same = (CELLS[:, factor] == cell[factor]) & ~HELD_OUT
-            drawn = drawn + PICTURES[same].mean(axis=0)
-        wanted = np.square(drawn - PICTURES[index]).mean()
-        assert errors["main_effects"]["mse"][index] == pytest.approx(wanted, rel=1e-3, abs=1e-7)
+    for cell, picture, error in zip(CELLS, PICTURES, errors["main_effects"]["mse"], strict=True):
+        seen_with = (PICTURES[same & ~HELD_OUT] for same in (CELLS == cell).T)
+        drawn = sum(pictures.mean(axis=0) for pictures in seen_with) - 2 * mean
+        expected = np.square(drawn - picture).mean()
+        assert error == pytest.approx(expected, rel=1e-3, abs=1e-7)
 
 
 def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
@@ -159,14 +157,13 @@ def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of):
 
 def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
     found, exist = marginals.images("slice", blob, FACTORS, SHOWN)
-    of_cells = [np.flatnonzero([np.allclose(image, one) for one in PICTURES]) for image in found]
     assert not exist[-1] and exist.sum() >= 9
-    for image, indices, there in zip(found, of_cells, exist, strict=True):
-        assert there == bool(image.any())
-        assert not there or (len(indices) == 1 and SHOWN[indices[0]])
-    chosen = PLACES[[indices[0] for indices, there in zip(of_cells, exist, strict=True) if there]]
+    assert_array_equal(exist, found.any(axis=(1, 2)))
+    is_of = np.isclose(found[exist][:, None], PICTURES[None]).all(axis=(2, 3))
+    assert (is_of.sum(axis=1) == 1).all() and SHOWN[is_of.any(axis=0)].all()
+    chosen = PLACES[is_of.argmax(axis=1)]
     reference = [np.bincount(column).argmax() for column in chosen.T]
-    assert all((place != reference).sum() <= 1 for place in chosen)
+    assert ((chosen != reference).sum(axis=1) <= 1).all()
 
 
 def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():
