@@ -9,9 +9,8 @@ PERIOD = 360.0  # degrees
 
 
 class Gap(NamedTuple):
-    """One object's gap, in the direction of rising angles. label: of the object.  cells (Q,) int:
-    held out.  edges: the nearest seen cells before and after it.  place (Q,): where between them, 0
-    to 1."""
+    """One object's gap by rising angles. label: of the object.  cells (Q,) int: held out.  edges:
+    the seen cells before and after it.  place (Q,): where between them, 0 to 1."""
 
     label: tuple
     cells: np.ndarray
@@ -23,8 +22,6 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
     """The gaps of all objects that have one, by label; of the factors the first is the angle.
     ValueError if there is none, if an object has several, or if nothing of it is seen."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
-    if factors.ndim != 2 or held_out.shape != factors.shape[:1]:
-        raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
     angles, gaps = factors[:, 0] % period, []
     for label in sorted(set(map(tuple, factors[:, 1:].tolist()))):
         name = f"object {label[0]:g}" if label else "the object"
@@ -55,8 +52,8 @@ def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
 
 
 def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
-    """Stretches of ID cells of the gap's object, each of as many cells as the gap, one after
-    another from the gap's end on. ValueError if the circle has no room for one."""
+    """Stretches of ID cells of the gap's object and size, one after another from its end on.
+    ValueError without room for one."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     angles = factors[:, 0] % period
     same = (factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
@@ -103,9 +100,8 @@ def mixing_share(weights_x2):
 
 
 def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
-    """Mean turning angle of a layer's curve over the first factor, an angle, from edge to edge of
-    what is held out, over that elsewhere: 1 of a circle. NaN if the factor is no angle or all
-    features are alike."""
+    """Mean turning angle of a layer's curve over the first factor, across what is held out, over
+    that elsewhere: 1 of a circle. NaN if the factor is no angle or all features are alike."""
     factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
     turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
     if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():

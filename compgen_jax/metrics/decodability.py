@@ -5,9 +5,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 
 from compgen_jax.metrics.kernels import check_finite
-from compgen_jax.metrics.readout import compact, cross_fitted, folds_of
+from compgen_jax.metrics.readout import compact, cross_fitted_by_folds, folds_of
 from compgen_jax.statistics import jackknife_interval, mean_of_known
 
 SHUFFLES = 3  # permutations that the control is the mean of
@@ -37,17 +38,14 @@ def decode(
 ) -> Decoded:
     """Linear decodability of every factor from every layer, on ID rows left out and on OOD rows.
 
-    Args:
-      layers: {name: (B, ...)}, any number of features.  factors: (B, F).  held_out: (B,) bool.
-      groups: (B,) labels of what belongs together, each all ID or all OOD; None: every row alone.
-      folds: of the ID groups, whole, assigned at random from `seed`.
-      classes: of each factor, whether its values are labels. None: of those with exactly two.
+    layers: {name: (B, ...)}.  factors: (B, F).  held_out: (B,) bool.
+    groups: (B,) labels of what belongs together, each all ID or all OOD; None: every row alone.
+    folds: of whole ID groups, at random from `seed`.
+    classes: of each factor, whether its values are labels. None: of those with exactly two.
 
     Ridge regressions; ID scores by fits on the other folds, OOD scores by one on all ID rows. R^2
     is around the region's own mean; AUC over pairs of rows of one fold; 'shuffled.' with the ID
-    groups' targets permuted. NaN for a constant target. ValueError for shapes that do not match,
-    values that are not finite, too few ID groups, no held-out row, a group on both sides and
-    constant factors.
+    groups' targets permuted. NaN for a constant target. ValueError for rows that do not fit.
     """
     layers, factors, held_out, groups = _checked_rows(
         layers, factors_BxF, held_out_B, groups_B, folds
@@ -61,7 +59,7 @@ def decode(
 
     by_layer, qualities = [], []
     for features in layers.values():
-        fitted = cross_fitted(compact(features), sum(versions, []), fold_B, folds, whole_folds=True)
+        fitted = cross_fitted_by_folds(compact(features), sum(versions, []), fold_B, folds)
         predicted = [fitted[k : k + count] for k in range(0, len(fitted), count)]
         pairs = zip(versions, predicted, strict=True)
         by_layer.append([_scores(*pair, measures, masks, fold_B, groups) for pair in pairs])
@@ -126,15 +124,12 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
 
 def midranks(values_B, strata_B=None):
     """(B,) ranks from 1 within each stratum, ties at their mean rank."""
-    strata_B = np.zeros(len(values_B)) if strata_B is None else strata_B
     _, value = np.unique(values_B, return_inverse=True)
+    strata_B = np.zeros(len(values_B), int) if strata_B is None else strata_B
     _, stratum = np.unique(strata_B, return_inverse=True)
-    _, kind, counts = np.unique(
-        stratum * len(value) + value, return_inverse=True, return_counts=True
-    )
     sizes = np.bincount(stratum)
-    rank = np.cumsum(counts) - (counts - 1) / 2
-    return rank[kind] - (np.cumsum(sizes) - sizes)[stratum]
+    ranks = scipy.stats.rankdata(stratum * len(value) + value)
+    return ranks - (np.cumsum(sizes) - sizes)[stratum]
 
 
 def _scores(targets, predictions, measures, masks, fold_B, groups_B) -> dict:

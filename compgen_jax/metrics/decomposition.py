@@ -11,8 +11,6 @@ RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1
 def operator_schmidt(gram_BxB, sizes, factor: int = 0):
     """Singular values, largest first, of K from the pairs of values of one factor to those of the
     others (Eq 1, 30). ValueError for a matrix that is not square over the grid, or 0."""
-    if not 0 <= factor < len(sizes):
-        raise ValueError(f"factor must be from 0 to {len(sizes) - 1}, not {factor}")
     pairs = np.moveaxis(_pairs_tensor(gram_BxB, sizes), factor, 0)
     return np.linalg.svd(pairs.reshape(len(pairs), -1), compute_uv=False)
 
@@ -32,8 +30,7 @@ def entropy(values_K) -> float:
 
 def hoeffding_share(gram_BxB, sizes) -> float:
     """Share, 0 to 1, of the squared Frobenius norm of a kernel in its mean and its parts that
-    depend on the pair of one factor alone (Eq 35). ValueError for a matrix that is not square over
-    the grid, or 0."""
+    depend on the pair of one factor alone (Eq 35). Errors as above."""
     kernel, factors = _pairs_tensor(gram_BxB, sizes), range(len(sizes))
     means = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]
     squares = sum(np.mean(mean**2) for mean in means)

@@ -16,18 +16,10 @@ def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
       constant_share:    share of energy that is constant along the other factor's axis; .x, .y
 
     `of_x[t, k]` is the matrix [row y, column x] of token k, `weights` are the lambdas of the tokens
-    of x and then of y. NaN without energy; ValueError for other shapes and values that are not
-    finite.
+    of x and then of y. NaN without energy.
     """
     of_x, of_y = finite("of_x", of_x_TxNxNxN, 4), finite("of_y", of_y_TxNxNxN, 4)
     weights = finite("weights", weights_Tx2NxK, 3)
-    if not len(of_x) == len(of_y) == len(weights) or (
-        of_x.shape[1] + of_y.shape[1] != weights.shape[1]
-    ):
-        raise ValueError(
-            "matrices (T, N, N, N) of x and of y and weights (T, 2N, K) needed, not "
-            f"{of_x.shape}, {of_y.shape} and {weights.shape}"
-        )
     singular = np.linalg.svd(np.concatenate([of_x, of_y], axis=1), compute_uv=False)
     x, y = constant_share(of_x, axis=2), constant_share(of_y, axis=3)
     return {
@@ -41,8 +33,7 @@ def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
 
 
 def constant_share(matrices_TxVxHxW, axis: int):
-    """(T,) share of the embeddings' squared norm that is constant along an axis: 2 for those of x,
-    whose stripe is vertical, 3 for those of y. NaN without energy."""
+    """(T,) share of the squared norm that is constant along an axis: 2 of x, 3 of y."""
     means = matrices_TxVxHxW.mean(axis=axis, keepdims=True)
     varying_T, energy_T = (
         np.sum(part**2, axis=(2, 3)).sum(axis=1)

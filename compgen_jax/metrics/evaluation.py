@@ -10,8 +10,8 @@ import numpy as np
 
 
 def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> dict:
-    """{'REGION.SCORE': mean over the points of the region}, NaN for one without points. scores (B,)
-    by name; masks (B,) bool by region; derived: a region's means -> further numbers."""
+    """{'REGION.SCORE': mean}, NaN without points. scores (B,) by name; masks (B,) bool by region;
+    derived: a region's means -> further numbers."""
 
     def mean(values_B, mask_B):
         return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
@@ -26,10 +26,10 @@ def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """The outputs of S trained seeds at every cell, or of networks at C steps of each; NumPy.
-    predict: `predictions`, (S, B, ...) or (S, C, B, ...), or a function that makes them.  truths
-    (B, ...); factors (B, F); held_out, distance to the nearest seen cell (B,); sizes (V_1, ...,
-    V_F); scores by name, (S, B) or (S, C, B) each; error: which is the error."""
+    """The outputs of S seeds at every cell, (S, B, ...), or at C steps of each, (S, C, B, ...);
+    NumPy. predict: `predictions` or a function that makes them.  truths (B, ...); factors (B, F);
+    held_out, distance to the nearest seen cell (B,); sizes (V_1, ..., V_F); scores (S, B) or
+    (S, C, B) by name; error: which is the error."""
 
     seeds: tuple
     predict: Callable | np.ndarray
@@ -96,18 +96,3 @@ def over_networks(function: Callable, axes: int = 3) -> Callable:
         return jax.tree.map(lambda leaf: leaf.reshape(*networks, *leaf.shape[1:]), results)
 
     return of_all
-
-
-def drawn_size(signals_TxBxHxW, targets_CxHxW):
-    """(T, B) int: which size's true image, at the brightest pixel of an output, is nearest.
-    signals: at any B points.  targets: of all cells of x, y and size, the first varying fastest."""
-    signals, targets = np.asarray(signals_TxBxHxW), np.asarray(targets_CxHxW)
-    pixels = targets.shape[-2] * targets.shape[-1]
-    by_pixel = targets.reshape(-1, pixels, pixels)  # size, brightest pixel, pixel
-    sizes = []
-    for images in signals:
-        flat = images.reshape(len(images), -1)
-        brightest = np.argmax(flat, axis=1)
-        errors = [np.square(flat - true[brightest]).mean(axis=1) for true in by_pixel]
-        sizes.append(np.argmin(errors, axis=0))
-    return np.array(sizes)

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import geometry, kernels, layers
-from compgen_jax.metrics.registry import layer_numbers
+from compgen_jax.metrics import geometry, kernels, layers, registry
 
 
 def measure(
@@ -33,8 +32,7 @@ def measure(
         of geometry are NaN.
 
     Raises ValueError if nothing is held out or all is, for fewer than 2 values of a factor, and
-    for activations that are not finite. Gram matrices have a row and a column for each cell: 1600
-    cells are plenty.
+    for activations that are not finite. 1600 cells are plenty for Gram matrices.
     """
     sizes = tuple(len(axis) for axis in axes)
     if min(sizes, default=0) < 2:
@@ -62,13 +60,14 @@ def measure(
         tensors_at = jax.jit(partial(geometry.metric_tensors, by_name))
         tensors = jax.device_get(tensors_at(jnp.asarray(points)))
     border = grids.border(layers.BORDER, sizes)
+    of_layers = [row for row in registry.METRICS if row.domain == "grid" and not row.of_output]
     return {
-        name: layer_numbers(
+        name: registry.numbers(
+            of_layers,
             layers.Layer(
                 activations, points, held_out_B, sizes, border, true_kernel=true_kernel,
                 costly={"tensors": tensors.get(name)}.get,
             ),
-            "grid",
         )
         for name, activations in features.items()
     }  # fmt: skip

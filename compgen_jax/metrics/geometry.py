@@ -16,13 +16,10 @@ def metric_tensors(
     activations_of: Callable, points_BxF, real_F=None, points_at_once: int = POINTS_AT_ONCE
 ):
     """The metric tensor of every layer at every point, in one pass (Eq 38): a pytree as of
-    `activations_of`, of (B, R, R), in squared activation per squared pixel.
+    `activations_of`, of (B, R, R), in squared activation per squared unit.
 
-    Args:
-      activations_of: (F,) factors -> pytree of activations, each of any shape; differentiable in
-        forward mode.
-      points_BxF: any real values.
-      real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
+    activations_of: (F,) factors -> pytree of arrays, differentiable in forward mode.
+    real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
     """
     along = slice(None) if real_F is None or np.all(real_F) else np.flatnonzero(real_F)
 
@@ -51,19 +48,17 @@ def volume_element(metric):
     return jnp.sqrt(jnp.maximum(jnp.linalg.det(metric), 0.0))
 
 
-def log_volume(volume, axis=None, floor: float = VOLUME_FLOOR):
-    """log10 of volume elements, of the same shape and type; NumPy. `axis` are the axes of one map;
-    None: all are. Below `floor` of a map's largest volume it counts as that; a map without any is
-    0."""
+def log_volume(volume, axis=None):
+    """log10 of volume elements; NumPy. `axis`: the axes of one map; None: all. Below `VOLUME_FLOOR`
+    of a map's largest volume it counts as that; a map without any is 0."""
     volume = np.asarray(volume)
-    least = floor * volume.max(axis=axis, keepdims=True)
+    least = VOLUME_FLOOR * volume.max(axis=axis, keepdims=True)
     return np.log10(np.maximum(volume, np.where(least > 0, least, 1)))
 
 
 def grid_log_volume(signals_BxD, sizes):
-    """(V_y, V_x) log10 of the volume element at the cells of a grid of two factors, by differences,
-    for codes without a derivative; in float64, as in float32 a degenerate map's is rounding
-    error."""
+    """(V_y, V_x) log10 of the volume element on a grid of two factors, by differences in float64:
+    in float32 a degenerate map's is rounding error."""
     signals = np.asarray(signals_BxD, np.float64).reshape(*sizes[::-1], -1)
     along_y, along_x = np.gradient(signals, axis=(0, 1))
     dot = partial(np.einsum, "yxd,yxd->yx")

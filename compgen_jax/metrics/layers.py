@@ -33,28 +33,25 @@ CONSTRUCTIONS = ("mean_code", "sums")
 class Layer:
     """One layer of one network at B points: all that a metric is given.
 
-    features: (B, D) activations.
+    features: (B, D).  held_out: (B,) bool.
     factors: (B, F). At points, an angle is its cosine and sine, a label one column for each value.
-    held_out: (B,) bool.
 
     At a grid, whose B cells are in the order of `grids`:
 
-    sizes: (V_1, ..., V_F). Gram matrices of all its cells are made: see `grids.subgrid`.
+    sizes: (V_1, ..., V_F).
     border: (B,) bool, the cells near the grid's end.  distance: (B,) cells to the nearest ID cell.
     true_kernel: (B, B) cosine similarity of the true outputs, or None.
-    real, periods: of each factor, whether it is probed as a number or as an angle
-      (`probes.probe`); None: all as numbers.
+    real, periods: of each factor, as in `probes.probe`.
     factor_names: of factors that have probe scores of their own.
 
-    At points, which may have several rows each:
+    At points:
 
     groups: (B,) int, equal for rows of the same factors.  rows_per_point: how many.
 
-    costly: the name of an array below -> that array, or None where there is none:
+    costly: the name of an array below -> that array, or None:
       untrained: (B, D) the features before training.
       tensors: (B, R, R) metric tensors of the R real factors.
-      code_parts: (Q, F, D), of a prediction: those for each part of a held-out cell's code alone,
-        beside the mean of the others.
+      code_parts: (Q, F, D) predictions for each part of a held-out code beside the others' mean.
     """
 
     features: np.ndarray
@@ -113,8 +110,7 @@ def example(domain: str) -> Layer:
 
 @layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt", "explained.hoeffding")
 def kernel_terms(layer: Layer) -> dict | None:
-    """How many products of functions of single factors the Gram matrix is made of; of the worst
-    factor against the others."""
+    """How many products of functions of single factors make up the Gram matrix, at worst."""
     if layer.gram is None:
         return None
     factors = range(1 if len(layer.sizes) == 2 else len(layer.sizes))  # of two, either is as good
@@ -183,10 +179,9 @@ def output_agreements(layer: Layer) -> dict | None:
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    """Correlations of a kernel (B, B) with the binary kernel, with that of the true outputs, and
-    with the binary one beyond the true outputs': over pairs of held-out cells, and (`cross_`) of a
-    held-out and an ID cell. NaN for fewer than three held-out cells; `cross_` also without an ID
-    cell."""
+    """Correlations of a kernel with the binary one, with that of the true outputs, and with the
+    binary one beyond it: over pairs of held-out cells, and (`cross_`) of a held-out and an ID cell.
+    NaN for fewer than three held-out cells; `cross_` also without an ID cell."""
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return correlations
@@ -205,9 +200,8 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
 def geometry_numbers(layer: Layer) -> dict | None:
-    """Factorization in two ways, and log10 volume of the held-out cells: its mean less that of the
-    ID cells (`inner_`: without the border's cells), this over the pooled standard deviation
-    (Cohen's d), and its spread. NaN for a region without cells."""
+    """Factorization in two ways, and log10 volume of the held-out cells: its mean less that of ID
+    cells (`inner_`: without the border), Cohen's d, and its spread; NaN without cells."""
     if layer.tensors is None:
         return None
     volume = np.asarray(geometry.volume_element(layer.tensors), np.float64)

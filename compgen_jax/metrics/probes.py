@@ -4,7 +4,6 @@ is not composition: a lookup is decoded better than the true image."""
 import numpy as np
 
 from compgen_jax.metrics import readout
-from compgen_jax.metrics.kernels import check_finite
 
 SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
 
@@ -14,28 +13,19 @@ def probe(
 ) -> dict:
     """Linear decodability of the factors: `SCORES`, (F,) each.
 
-    Args:
-      features: (B, D).  factors: (B, F).  held_out: (B,) bool.
-      folds: of the ID points, assigned at random from `seed`.
-      real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
-      periods: of each factor, inf where it does not repeat; of an angle cosine and sine are probed.
+    features: (B, D).  factors: (B, F).  held_out: (B,) bool.
+    folds: of the ID points, at random from `seed`.
+    real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
+    periods: of each factor, inf where it does not repeat; of an angle cosine and sine are probed.
 
     `id_` scores are cross-validated, `ood_` ones of a fit on all ID points; accuracies of a ridge
-    on one-hot values. NaN for a target without variance, or no OOD point. ValueError for shapes
-    that do not match, values that are not finite and fewer ID points than twice the folds.
+    on one-hot values. NaN for a target without variance, or no OOD point. ValueError for fewer
+    ID points than twice the folds.
     """
     features, factors = readout.compact(features_BxD), np.asarray(factors_BxF, np.float64)
     held_out = np.asarray(held_out_B, bool)
-    if factors.ndim != 2 or len(factors) != len(features) or held_out.shape != (len(features),):
-        raise ValueError(
-            f"factors {factors.shape} and held_out {held_out.shape}: "
-            f"the features have {len(features)} points"
-        )
-    check_finite("factors", factors)
-    real = checked_real(real, factors.shape[1])
-    periods = np.full(len(real), np.inf) if periods is None else np.asarray(periods, np.float64)
-    if periods.shape != real.shape or not (periods > 0).all():
-        raise ValueError(f"periods {periods} for {len(real)} factors: one above 0 each")
+    real = np.ones(factors.shape[1], bool) if real is None else np.asarray(real, bool)
+    periods = np.full(len(real), np.inf) if periods is None else periods
     seen = np.sum(~held_out)
     if seen < 2 * folds:
         raise ValueError(f"{seen} ID points: {folds} folds need at least {2 * folds}")
@@ -63,21 +53,12 @@ def probe(
 
 
 def mean_over_factors(scores: dict, real=None) -> dict:
-    """The means of `probe`'s scores over the factors: of an r2 over the real ones, NaN where there
-    is none or one of them has none."""
+    """The means of `probe`'s scores over the factors: of an r2 over the `real` ones."""
     means = {}
     for name, value in scores.items():
-        counted = value[checked_real(real, len(value))] if name.endswith("r2") else value
+        counted = value if real is None or not name.endswith("r2") else value[np.asarray(real)]
         means[name] = np.mean(counted) if counted.size else np.nan
     return means
-
-
-def checked_real(real, factors: int):
-    """(F,) bool, True where `real` is None. ValueError unless there is one for each factor."""
-    real_F = np.ones(factors, bool) if real is None else np.asarray(real, bool)
-    if real_F.shape != (factors,):
-        raise ValueError(f"real {real} for {factors} factors")
-    return real_F
 
 
 def targets_of(values_B, period: float):

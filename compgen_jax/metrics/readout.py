@@ -32,12 +32,10 @@ def folds_of(groups, held_out, folds, rng):
     return fold_B
 
 
-def cross_fitted(features_BxD, targets, fold_B, folds: int, whole_folds: bool = False) -> list:
+def cross_fitted(features_BxD, targets, fold_B, folds: int) -> list:
     """Predictions of each of the targets, (B, T): of the rows of a fold by a fit to all other
     folds, of rows in no fold (-1) by the fit to all. One target's columns share the penalty of
-    least error on rows left out: each row alone (`ridge`), or `whole_folds`."""
-    if whole_folds:
-        return _cross_fitted_by_folds(features_BxD, targets, fold_B, folds)
+    least error on rows left out, each alone (`ridge`)."""
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]
     for fold in (*range(folds), -1):
         fitted_B, new_B = (fold_B >= 0) & (fold_B != fold), fold_B == fold
@@ -111,8 +109,7 @@ def r2(targets_BxT, predictions_BxT) -> float:
 
 
 class _Fit(NamedTuple):
-    """Means (D,) and (T,), principal axes (D, R), their squared singular values (R,), the targets
-    along them (R, T), and the unit of penalties."""
+    """Means (D,), (T,); axes (D, R), squared singular values (R,), targets along them (R, T)."""
 
     features: np.ndarray
     targets: np.ndarray
@@ -122,10 +119,9 @@ class _Fit(NamedTuple):
     unit: float
 
 
-def _cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
-    """For the penalties every fold of the fitted rows is predicted from their other folds: a ridge
-    is fitted without each pair of folds, and its errors on both count. A penalty is relative to the
-    fit's own mean squared singular value."""
+def cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
+    """The same with penalties by whole folds: a ridge is fitted without each pair of folds, and its
+    errors on both count. Penalties are relative to the fit's mean squared singular value."""
     targets_BxT = np.concatenate(targets, axis=1)
     owner_T = np.repeat(range(len(targets)), [target.shape[1] for target in targets])
     pieces = [(features_BxD[fold_B == k], targets_BxT[fold_B == k]) for k in range(folds)]

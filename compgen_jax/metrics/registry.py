@@ -9,7 +9,6 @@ measured at one of two places: `grid`, every cell of the factors' grid or of a s
 `points`, the task's own points, which may form no grid.
 """
 
-import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,8 +36,7 @@ def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> 
     alone; at points, of the last hidden layer.
 
     A later metric replaces an earlier one of its name. A function from outside the package is tried
-    on a small layer: TypeError or AttributeError if it fails there or gives other numbers;
-    ValueError for an unknown domain.
+    on a small layer: TypeError or AttributeError if it fails there.
     """
     if domain not in DOMAINS:
         raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, not {domain!r}")
@@ -48,8 +46,6 @@ def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> 
         if not function.__module__.startswith("compgen_jax."):
             from compgen_jax.metrics import layers  # which registers metrics itself
 
-            if "_Bx" in str(inspect.signature(function)):  # as before metrics took a Layer
-                raise TypeError(f"{function.__name__} must take one Layer, as in layer.features")
             numbers([metric], layers.example(domain))
         METRICS[:] = [other for other in METRICS if not {*other.names} & {*names}]
         METRICS.append(metric)
@@ -59,8 +55,8 @@ def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> 
 
 
 def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[str, float]:
-    """The numbers of these metrics of one layer, by name. `say` is told the first name of each
-    beforehand. TypeError for a metric that lacks a number or gives an array."""
+    """The numbers of one layer, by name. `say` is told the first name of each metric beforehand.
+    TypeError for a metric that lacks a number or gives an array."""
     by_name = {}
     for metric in metrics:
         if say:
@@ -75,9 +71,3 @@ def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[s
                 raise TypeError(f"metric {name} is {kind}, not one number")
             by_name[name] = float(value)
     return by_name
-
-
-def layer_numbers(layer, domain: str) -> dict[str, float]:
-    """The numbers of one layer: of all metrics of layers that are registered there."""
-    chosen = [metric for metric in METRICS if metric.domain == domain and not metric.of_output]
-    return numbers(chosen, layer)

@@ -52,20 +52,12 @@ class Curve(NamedTuple):
 
 
 def threshold(values, scores, target: float) -> Threshold:
-    """The value at which a score that rises reaches the target. values, scores: (P,), in any order;
-    scores that are not finite are left out, the others made non-decreasing by isotonic regression.
-    The crossing is interpolated in the logarithm of the value. ValueError for other shapes, values
-    that are not positive, or a target that is not finite."""
+    """The value at which a rising score reaches the target. values, scores: (P,), in any order;
+    scores that are not finite are left out, the others made non-decreasing by isotonic regression;
+    the crossing is interpolated in log value. ValueError for values that are not positive."""
     values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
-    if values_P.ndim != 1 or values_P.size == 0 or values_P.shape != scores_P.shape:
-        raise ValueError(
-            "values and scores must be vectors of one length, not empty: "
-            f"{values_P.shape}, {scores_P.shape}"
-        )
     if not (np.isfinite(values_P) & (values_P > 0)).all():
         raise ValueError("values must be positive numbers")
-    if not math.isfinite(target):
-        raise ValueError(f"target must be finite, not {target}")
     # sorted, so that rounding does not depend on the order of the points
     order = np.lexsort((scores_P, values_P))
     order = order[np.isfinite(scores_P[order])]
@@ -96,9 +88,7 @@ def refinement(
 ) -> list:
     """`count` values to measure next, ascending, strictly inside the bracket, spaced geometrically;
     if `whole`, the nearest integers that are `allowed` and not in `values`. Empty without a
-    bracket. ValueError for a negative count and as for `threshold`."""
-    if count < 0:
-        raise ValueError(f"count must not be negative, not {count}")
+    bracket."""
     ends = threshold(values, scores, target).bracket
     if ends is None:
         return []
@@ -119,8 +109,7 @@ def thresholds(
 ) -> Curve:
     """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
     have the `fixed` values. `score` and `field`, the searched one, are columns. ValueError if no
-    row remains, if they mix several values of another axis, for an unknown column, and as
-    `threshold` does."""
+    row remains, and if they mix several values of another axis."""
     fixed = fixed or {}
     names = [score, field, *([along] if along else []), *fixed]
     missing = [name for name in names if rows and name not in rows[0]]
@@ -149,9 +138,9 @@ def thresholds(
 
 
 def exponent(curve: Curve) -> dict:
-    """Slope of log threshold on the log of the axis' value over all seeds: 'value' and 'ci95', by
-    jackknife over seeds, and counts of the thresholds by status, 'coarse' ones known to a factor
-    above `COARSE` only. NaN where fewer than two values have a reached threshold."""
+    """Slope of log threshold on the log of the axis' value: 'value' and 'ci95', by jackknife over
+    seeds, and counts of the thresholds by status and of 'coarse' ones, known to a factor above
+    `COARSE`. NaN where fewer than two values have a reached threshold."""
     count, status_SxK = curve.seeds_S.size, curve.status_SxK
     counts_RxS = np.concatenate([np.ones((1, count)), 1 - np.eye(count)])  # all, all but one
     reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0

@@ -9,14 +9,7 @@ from compgen_jax.statistics import mean_of_known
 
 def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
     """Codes (E,) that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)], of a code
-    whose parts have these lengths and the mean code of the training points. ValueError for other
-    shapes."""
-    shape = (sum(lengths),)
-    if jnp.shape(code_E) != shape or jnp.shape(mean_code_E) != shape:
-        raise ValueError(
-            f"code and mean code must be {shape}, of parts of {tuple(lengths)}, "
-            f"not {jnp.shape(code_E)} and {jnp.shape(mean_code_E)}"
-        )
+    whose parts have these lengths, and the mean code of the training points."""
     factors = range(len(lengths))
     factor_E = np.repeat(factors, lengths)
     return tuple(jnp.where(factor_E == f, code_E, mean_code_E) for f in factors)
@@ -43,13 +36,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
 
 def superposition_r2(outputs_QxD, parts_QxKxD):
     """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, against a blank
-    signal; NaN where an output is blank. ValueError for other shapes and values that are not
-    finite."""
+    signal; NaN where an output is blank. ValueError for values that are not finite."""
     outputs, parts = finite("outputs", outputs_QxD, 2), finite("parts", parts_QxKxD, 3)
-    if parts.shape[::2] != outputs.shape:
-        raise ValueError(
-            f"outputs (Q, D) and parts (Q, K, D) needed, not {outputs.shape} and {parts.shape}"
-        )
     weights_QxK = np.einsum("qd,qdk->qk", outputs, np.linalg.pinv(parts, rcond=1e-10))
     residual_QxD = outputs - np.einsum("qk,qkd->qd", weights_QxK, parts)
     total_Q = np.sum(outputs**2, axis=-1)
@@ -62,8 +50,7 @@ SHUFFLES = 20
 
 def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
     """Means of `superposition_r2` and of its control over held-out points, and over the inner ones,
-    at least half as far from the seen cells as the farthest; NaN where there is none. `parts_QxKxD`
-    are a point's own superpositions, None where these cannot be made."""
+    at least half as far from the seen cells as the farthest; NaN without `parts_QxKxD`."""
     means = dict.fromkeys(SCORES, np.nan)
     if parts_QxKxD is None:
         return means

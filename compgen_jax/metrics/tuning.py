@@ -21,15 +21,6 @@ TUNING_NUMBERS = tuple(
 )  # fmt: skip
 
 
-def marginals(maps_GxD) -> tuple:
-    """Tuning curves, (V_f, D) float64, of units with maps as from `grids.over_grid`: for each
-    factor the mean over the others."""
-    maps = np.asarray(maps_GxD)
-    axes = range(maps.ndim - 1)
-    others = [tuple(axis for axis in axes if axis != factor) for factor in reversed(axes)]
-    return tuple(maps.mean(axis=averaged, dtype=np.float64) for averaged in others)
-
-
 class Tuning(NamedTuple):
     """Shares of each unit's variance: main (F, D), interaction and, part of it, product (D,), NaN
     for a constant or inactive unit; variance (D,); active (D,) bool."""
@@ -43,8 +34,7 @@ class Tuning(NamedTuple):
 
 def tuning(features_BxD, sizes) -> Tuning:
     """Shares of every unit's variance over the grid. The product share is exact for two factors
-    and, for more, a lower bound found by alternating least squares. ValueError if the features are
-    not a finite (B >= 2, D) over the grid's cells."""
+    and, for more, a lower bound by alternating least squares. Errors as `anova_shares`."""
     maps = checked_maps(features_BxD, sizes)
     shares = anova_shares(features_BxD, sizes)
     largest = shares.variance.max(initial=0)
@@ -55,8 +45,7 @@ def tuning(features_BxD, sizes) -> Tuning:
 
 
 def _product_variance(maps_GxD):
-    """(D,) variance over cells that the best product of a function of each factor explains in
-    each unit's interactions."""
+    """(D,) variance that the best product of single-factor functions explains in interactions."""
     explained = [np.zeros(0)]
     for block in blocks_of_units(maps_GxD):
         maps = np.moveaxis(block, -1, 0)
@@ -121,10 +110,9 @@ def _inverse_variances(functions):
 
 
 def layer_tuning(features_BxD, sizes) -> dict:
-    """`TUNING_NUMBERS` of one layer, 0 to 1 (claim C13): means over the active units of the largest
-    share of one factor, of the interaction and product shares (`weighted_`: by variance); shares of
-    them that are a bump (product above a half) or a stripe (one factor above a half); the share
-    that is active."""
+    """`TUNING_NUMBERS` of one layer (claim C13): means over active units of the largest share of
+    one factor, the interaction and the product share (`weighted_`: by variance); shares that are a
+    bump (product above a half), a stripe (one factor above a half), active."""
     of_units = tuning(features_BxD, sizes)
     active_share = float(np.mean(of_units.active))
     if not of_units.active.any():
@@ -140,9 +128,7 @@ def layer_tuning(features_BxD, sizes) -> dict:
 
 def choose_units(tuning: Tuning, count: int):
     """Indices of `count` active units, or of all if fewer, at the quantiles (k + 1/2) / count of
-    the interaction share. ValueError if `count` is below 1."""
-    if count < 1:
-        raise ValueError(f"count must be at least 1, not {count}")
+    the interaction share."""
     active = np.flatnonzero(tuning.active)
     ordered = active[np.argsort(tuning.interaction[active], kind="stable")]
     count = min(count, len(ordered))

@@ -26,8 +26,7 @@ def headline(task: tasks.Task) -> str:
 
 
 def shares(task: tasks.Task, scores: dict) -> set[str]:
-    """The scores of one checkpoint, by name at every cell, that are right or wrong there, so that
-    their means are shares."""
+    """The scores that are right or wrong at every cell, so that their means are shares."""
     return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
 
 
@@ -67,15 +66,14 @@ def composes(run: Run):
 
 
 def best_trivial_error(run: Run, ood: bool) -> float:
-    """The least error of a trivial predictor; NaN without any. Those that know the answers of ID
-    points are no predictors there."""
+    """NaN without any. Those that know the answers of ID points are no predictors there."""
     region = "ood" if ood else "id"
     predictors = [name for name in run.trivial if ood or not baselines.knows_id(name)]
     return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
 
 
 def judge_run(run: Run) -> list[dict]:
-    """The rows of `composes` and of the claims that the task family's method `claims()` returns."""
+    """The rows of `composes` and of the task family's own `claims()`."""
     of_task = getattr(run.config.task, "claims", tuple)
     claims = composes, *of_task()
     return [judge(claim, {"run": run}, {"case": run.name}) for claim in claims]

@@ -1,4 +1,5 @@
-"""The measurement of a run: metrics x seeds x steps x layers, in one table.
+"""The measurement of a run: metrics x seeds x steps x layers. A number is in the run's table, or
+the registry's metrics compute it from the layers, and it is added.
 
     DIR/layers.csv     seed, step, layer, metric, value: one row for every number
     DIR/analysis.npz   maps for figures, of a run on a grid
@@ -8,54 +9,64 @@
 A metric of the prediction alone has rows of the layer `output`.
 """
 
-import sys
+from collections import OrderedDict
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from compgen_jax.metrics import registry
+from compgen_jax import grids
+from compgen_jax.metrics import (
+    decoding as decoding,  # registers its metrics
+)
+from compgen_jax.metrics import geometry, kernels, layers, probes, registry, superposition, tuning
+from compgen_jax.metrics.layers import Layer
 from compgen_jax.metrics.registry import METRICS
-from compgen_jax.runs import directory, logs, recording, results
+from compgen_jax.models.convolution import choose_lowering
+from compgen_jax.runs import directory, logs, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.logs import Bar
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
 VERSION = 10  # of what is measured: a cached table of another version is made anew
 TYPES = {"seed": int, "step": int, "layer": str, "metric": str, "value": str}
 COLUMNS = tuple(TYPES)
-FEW_FACTORS = 3  # of more, some metrics take minutes: their time is exponential in the number
-FEWER = "of many factors this takes long; compgen-jax analyze --metrics=probe,anova measures fewer"
+# beyond it Gram matrices, and products of three of them, take too long; with a third factor each
+# layer is decomposed once for every factor, and its units' best products have no closed form
+MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # for up to two factors, and for more
+PANEL = 8  # units of every layer whose maps are kept
+EXAMPLES = 4  # held-out cells whose superpositions are kept
+ROWS = 2  # of every point, where a model answers several: rows of one group
+POINTS_AT_ONCE = 128
 
 
 class Measured(NamedTuple):
-    """What was measured of a run. factors: their names.  sizes: of the grid, () for none.  table:
-    `COLUMNS`, a row for every number; layers in order, input first.  maps: of the last step and a
-    grid: `volume` (S, L, V_F, ..., V_1), `held_out`, and of the first seed `similarity.*` (B, B),
-    `superposition.*`, a few held-out outputs and their parts, and `units.LAYER`, by rising
-    interaction."""
+    """What was measured of a run.
 
-    factors: tuple
-    sizes: tuple
-    table: pd.DataFrame
-    maps: dict
+    table: `COLUMNS`, a row for every number; layers in order, input first.  sizes: of the grid, ()
+    for none.  maps: of the last step and a grid: `volume` (S, L, V_F, ..., V_1), `held_out`, and of
+    the first seed `similarity.*` (B, B), `superposition.*`, a few held-out outputs and their parts,
+    and `units.LAYER`, by rising interaction."""
+
+    table: pd.DataFrame = pd.DataFrame(columns=COLUMNS)
+    sizes: tuple = ()
+    maps: dict = {}
 
     @property
     def seeds(self) -> tuple:
         return tuple(self.table.seed.unique().tolist())
 
     @property
-    def last_step(self) -> int:
-        return int(self.table.step.max())
-
-    @property
     def layers_by_metric(self) -> dict:
         """{metric: its layers} of the last step, in the order of the table."""
-        last = self.table[self.table.step == self.last_step]
+        last = self.table[self.table.step == self.table.step.max()]
         last = last[last.seed == last.seed.iloc[0]]
         return {name: tuple(rows) for name, rows in last.groupby("metric", sort=False).layer}
 
@@ -67,34 +78,30 @@ class Measured(NamedTuple):
     @property
     def numbers(self) -> dict:
         """(S, L) of the last step by metric of layers."""
-        by_metric = self.layers_by_metric
-        return {name: self.values(name) for name in by_metric if by_metric[name] != ("output",)}
+        by_metric = self.layers_by_metric.items()
+        return {name: self.values(name) for name, names in by_metric if names != ("output",)}
 
     @property
     def outputs(self) -> dict:
         """(S,) of the last step by metric of the prediction."""
-        by_metric = self.layers_by_metric
-        return {
-            name: self.values(name)[:, 0] for name in by_metric if by_metric[name] == ("output",)
-        }
+        by_metric = self.layers_by_metric.items()
+        return {name: self.values(name)[:, 0] for name, names in by_metric if names == ("output",)}
 
-    def has(self, metric: str, steps=()) -> bool:
-        """Whether a metric was measured at all these steps; at the last one without any."""
-        return {*(steps or (self.last_step,))} <= {*self.table.step[self.table.metric == metric]}
+    def has(self, metric: str, steps) -> bool:
+        return {*steps} <= {*self.table.step[self.table.metric == metric]}
 
     def values(self, metric: str, steps=()):
         """(S, L) of a metric at the last step, (S, C, L) at C steps."""
         rows = self.table[self.table.metric == metric]
         wide = rows.pivot(index=["seed", "step"], columns="layer", values="value")
-        index = pd.MultiIndex.from_product([self.seeds, steps or [self.last_step]])
+        index = pd.MultiIndex.from_product([self.seeds, steps or [self.table.step.max()]])
         values = wide[rows.layer.unique()].reindex(index).to_numpy()
         return values.reshape(len(self.seeds), *((len(steps),) if steps else ()), -1)
 
 
 def measure(run, metric: str | None = None, progress: bool = True, families=()) -> Measured:
-    """What is known of a run, this metric included: read from its table, or measured and added to
-    it. None: all metrics of the grid or, without one, of the task's points, or only some `families`
-    such as 'probe'.
+    """What is known of a run, this metric included. None: all metrics of the grid or, without one,
+    of the task's points, or only some `families` such as 'probe'.
 
     At the end of training all metrics of a domain are measured together; at several steps only
     those of this metric's function. Raises RunError for networks of one earlier step, activations
@@ -102,46 +109,37 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
-    end = run.end
-    if not (end.measured and metric and end.measured.has(metric, run.steps)):
-        end.measured = read(end.numbers_path)
-    known = end.measured
-    if known and metric and known.has(metric, run.steps):
+    end, last = run.end, (loop.total_steps(run.config, run.task),)
+    known, steps = end.measured, run.steps or last
+    if not (metric and known.has(metric, steps)):
+        known = end.measured = read(end.numbers_path) or Measured()
+    if metric and known.has(metric, steps):
         return known
     row = [candidate for candidate in METRICS if metric in candidate.names]
-    domain = row[0].domain if row else "grid"
-    if metric is None and not tasks.has_grid(tasks.on_grid(run.task)):
-        domain = "points"
-    last = loop.total_steps(run.config, run.task)
-    with_maps = domain == "grid" and not families and not (known and known.maps)
-    if row and run.steps:
-        missing, with_maps = row, False
-        steps = [step for step in dict.fromkeys(run.steps)
-                 if not (known and known.has(metric, [step]))]  # fmt: skip
-    else:
-        steps = [last]
-        missing = [
-            candidate
-            for candidate in metrics_of(domain, families)
-            if not (known and known.has(candidate.names[0], steps))
+    on_grid = row[0].domain == "grid" if row else metric or tasks.has_grid(tasks.on_grid(run.task))
+    wanted, with_maps = row, False
+    if not (row and run.steps):
+        wanted, steps = metrics_of("grid" if on_grid else "points", families), last
+        with_maps = on_grid and not families and not known.maps
+    missing = [candidate for candidate in wanted if not known.has(candidate.names[0], steps)]
+    if missing:
+        new_steps = [
+            step
+            for step in dict.fromkeys(steps)
+            if not all(known.has(candidate.names[0], [step]) for candidate in missing)
         ]
-    if missing and steps:
-        if progress and domain == "grid" and len(run.task.factors) > FEW_FACTORS and not families:
-            print(FEWER, file=sys.stderr)
         try:
             with logs.memory_explained("give compgen-jax analyze a machine with more"):
-                new = take(run, missing, steps, progress=progress, with_maps=with_maps)
+                new = take(run, missing, new_steps, progress=progress, with_maps=with_maps)
         except ValueError as error:
             raise RunError(f"{run.path}: {error}") from error
-        if known:
-            table = pd.concat([known.table, new.table]).drop_duplicates(COLUMNS[:4], keep="last")
-            sizes, maps = new.sizes or known.sizes, new.maps or known.maps
-            new = Measured(new.factors, sizes, table, maps)
-        known = end.measured = new
+        tables = [table for table in (known.table, new.table) if len(table)]
+        table = pd.concat(tables).drop_duplicates(COLUMNS[:4], keep="last")
+        known = end.measured = Measured(table, new.sizes or known.sizes, new.maps or known.maps)
         with directory.kept_where_possible(run.path):
-            _write(end.numbers_path, known)
-    if metric and not (known and known.has(metric, run.steps)):
-        at_steps = " at earlier steps" if known and known.has(metric) else ""
+            _write(end.numbers_path, known, run.task)
+    if metric and not known.has(metric, run.steps or last):
+        at_steps = " at earlier steps" if known.has(metric, last) else ""
         raise RunError(f"{run.path}: there is no metric {metric}{at_steps}")
     return known
 
@@ -170,7 +168,7 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
     kept ones or late checkpoints; by default the end of training."""
     last = loop.total_steps(run.config, run.task)
     steps = steps or [last]
-    recorder, maps = recording.recorder(run.end, metrics[0].domain), {}
+    layers_of, maps = recorder(run.end, metrics[0].domain), {}
     of_layers = [metric for metric in metrics if not metric.of_output]
     of_prediction = [metric for metric in metrics if metric.of_output]
     keys, rows = results.seed_keys(run.seeds), []
@@ -182,10 +180,10 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
                 bar.say("activations")
-                layers = recorder.record(network, keys[index], seed)
+                of_network = layers_of.record(network, keys[index], seed)
                 by_layer = {name: registry.numbers(of_layers, layer, bar.say)
-                            for name, layer in layers.items()}  # fmt: skip
-                prediction = list(layers.values())[-1]
+                            for name, layer in of_network.items()}  # fmt: skip
+                prediction = list(of_network.values())[-1]
                 outputs = registry.numbers(of_prediction, prediction, bar.say)
                 by_layer["output"] = by_layer.get("output", {}) | outputs
                 rows += [
@@ -194,12 +192,11 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
                     for metric, value in values.items()
                 ]
                 if with_maps:
-                    recorder.add_maps(maps, layers)
+                    layers_of.add_maps(maps, of_network)
                 bar.update()
     table = pd.DataFrame(rows, columns=COLUMNS)
     by_metric = [pd.factorize(table[name])[0] for name in ("metric", "step")]
-    factors = tuple(factor.name for factor in run.task.factors)
-    return Measured(factors, recorder.sizes, table.iloc[np.lexsort(by_metric)], maps)
+    return Measured(table.iloc[np.lexsort(by_metric)], layers_of.sizes, maps)
 
 
 # --- the cache ---------------------------------------------------------------------------------
@@ -226,12 +223,12 @@ def read(workdir) -> Measured | None:
         networks = table.groupby(["metric", "step", "seed"]).size().unstack(fill_value=0)
         if {*networks} != {*saved["seeds"]} or networks.nunique(axis=1).max() > 1:
             raise ValueError(f"{path.name} lacks numbers of a seed")
-        return Measured(tuple(saved["factors"]), tuple(saved["sizes"]), table, maps)
+        return Measured(table, tuple(saved["sizes"]), maps)
 
     return directory.read_cache(workdir / "analysis.json", VERSION, parse)
 
 
-def _write(workdir: Path, measured: Measured):
+def _write(workdir: Path, measured: Measured, task):
     workdir.mkdir(exist_ok=True)
     if measured.maps:
         directory.write_npz(workdir / "analysis.npz", measured.maps)
@@ -246,7 +243,7 @@ def _write(workdir: Path, measured: Measured):
         "version": VERSION,
         "rows": len(measured.table),
         "layers": list(measured.layers),
-        "factors": list(measured.factors),
+        "factors": [factor.name for factor in task.factors],
         "sizes": list(measured.sizes) if measured.maps else [],  # of the maps
         "seeds": list(measured.seeds),
         "numbers": {name: values.tolist() for name, values in numbers.items()},
@@ -255,3 +252,214 @@ def _write(workdir: Path, measured: Measured):
         | {name: mean_with_interval(values, name) for name, values in outputs.items()},
     }
     directory.write_json(workdir / "analysis.json", summary)
+
+
+# --- the layers that metrics are given --------------------------------------------------------
+
+
+class Recorder:
+    """The model of a run as compiled functions that record all of its layers, in its order:
+    `record(params, key, seed)` gives one network's `Layer`s."""
+
+    def __init__(self, run):
+        self.task = run.task
+        real = np.array([factor.real for factor in run.task.factors])
+        self.differentiable = run.task.differentiable and real.any()
+        lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
+        self.module = run.config.model.make(loop.shapes_of(run.task, lowering))
+
+        def recorded(params, code):
+            output, activations = self.module.apply(params, code)
+            # JAX keeps the order of an ordered dictionary alone
+            return OrderedDict(activations, output=run.task.prediction(output))
+
+        def features(params, inputs):
+            def flat(code):
+                return jax.tree.map(jnp.ravel, recorded(params, code))
+
+            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
+
+        def tensors(params, points):
+            key = loop.stream(jax.random.key(0), "test")
+            of_point = lambda point: recorded(params, run.task.example(key, point).input)
+            return geometry.metric_tensors(of_point, points, real)
+
+        self.features = jax.jit(features)  # params, inputs -> {layer: (B, D)}
+        self._tensors = jax.jit(tensors)
+        self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
+
+    def tensors(self, params, points) -> dict:
+        """(B, R, R) metric tensors of the R real factors by layer; none without a derivative."""
+        return jax.device_get(self._tensors(params, points)) if self.differentiable else {}
+
+    def finite(self, features: dict, seed: int) -> dict:
+        """The layers on the host."""
+        features = jax.device_get(features)
+        for name, layer in features.items():
+            if not np.isfinite(layer).all():
+                raise RunError(f"{name} of seed {seed} has activations that are not finite")
+        return features
+
+
+class Grid(Recorder):
+    """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
+
+    def __init__(self, run):
+        super().__init__(run)
+        task = tasks.on_grid(run.task)
+        if not tasks.has_grid(task):
+            raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
+        factors = task.factors
+        cells, geometry_of_cells = tasks.cells(factors), tasks.geometry(factors)
+        every = np.asarray(task.held_out(cells))
+        if not every.any():
+            raise RunError(f"{run.name}: nothing is held out to analyse")
+        most = MOST_CELLS if len(factors) <= 2 else MOST_CELLS_OF_MORE
+        chosen, self.sizes = grids.subgrid(tasks.sizes(task), most, held_out_B=every)
+        self.points = cells[chosen]
+        self.inputs, self.truths = results.inputs_and_truths(task, self.points)
+        flat_truths = np.asarray(self.truths).reshape(len(self.truths), -1)
+        self.of_layers = {  # what all layers share
+            "factors": self.points,
+            "held_out": every[chosen],
+            "sizes": self.sizes,
+            "border": grids.border(layers.BORDER, **geometry_of_cells)[chosen],
+            "distance": grids.distance_to_seen(every, **geometry_of_cells)[chosen],
+            "true_kernel": kernels.cosine(kernels.gram(flat_truths)),
+            "real": tuple(factor.real for factor in factors),
+            "periods": tuple(factor.period for factor in factors),
+            "factor_names": () if len(factors) == 2 else tuple(factor.name for factor in factors),
+        }
+
+        def code_parts(points, codes):
+            mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
+            parts = partial(superposition.mean_code_superpositions, lengths=task.parts)
+            return jax.vmap(parts, (0, None))(codes, mean_code)
+
+        self.dataset = jax.jit(partial(loop.dataset_of, task))
+        self.code_parts = jax.jit(code_parts)
+
+    def record(self, params, key, seed: int) -> dict[str, Layer]:
+        @cache
+        def by_layer(array: str) -> dict:
+            if array == "untrained":
+                return jax.device_get(self.features(self.init(key), self.inputs))
+            if array == "tensors":
+                return self.tensors(params, jnp.asarray(self.points))
+            dataset = self.dataset(key)  # for the parts of codes, beside the mean of training's
+            if not (self.task.parts and isinstance(dataset, sampling.Table)):
+                return {}
+            points = dataset.points[: int(dataset.count)]
+            parts = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
+            outputs = [self.features(params, codes)["output"] for codes in parts]
+            outputs = [np.asarray(output, np.float64) for output in outputs]
+            return {"output": np.stack(outputs, axis=1)}
+
+        features = self.finite(self.features(params, self.inputs), seed)
+        return {
+            name: Layer(
+                activations, **self.of_layers,
+                costly=lambda array, name=name: by_layer(array).get(name),
+            )
+            for name, activations in features.items()
+        }  # fmt: skip
+
+    def add_maps(self, maps: dict, of_layers: dict[str, Layer]):
+        """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
+        output, held_out = of_layers["output"], self.of_layers["held_out"]
+        if all(layer.tensors is not None for layer in of_layers.values()):
+            volumes = [geometry.volume_element(layer.tensors) for layer in of_layers.values()]
+            volume = np.reshape(volumes, (1, len(volumes), *self.sizes[::-1]))
+            maps["volume"] = np.concatenate([maps.get("volume", volume[:0]), volume])
+        if "held_out" in maps:
+            return  # the rest is of the first network
+        maps["held_out"] = grids.over_grid(held_out, self.sizes)
+        gram, largest = kernels.gram(output.features), float(self.truths.max())
+        amplitude = largest if largest > 0 else 1.0
+        similarities = {
+            "cosine": kernels.cosine(gram),
+            "l2": kernels.l2(gram),
+            "overlap": kernels.overlap(output.features[:, None], amplitude=amplitude),
+        }
+        for name, kernel in similarities.items():
+            maps[f"similarity.{name}"] = kernel.astype(np.float32)
+        for name, layer in of_layers.items():
+            panel = tuning.choose_units(tuning.tuning(layer.features, self.sizes), PANEL)
+            maps[f"units.{name}"] = np.moveaxis(
+                grids.over_grid(layer.features[:, panel], self.sizes), -1, 0
+            )
+        # well inside the hole, where nothing near was seen
+        distance = output.distance[held_out]
+        inside = np.flatnonzero(distance >= 0.6 * distance.max())
+        chosen = inside[np.linspace(0, len(inside) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
+        shape = self.truths.shape[1:]
+        examples = {"output": output.features[held_out][chosen].reshape(EXAMPLES, *shape)}
+        examples["points"] = self.points[held_out][chosen]
+        for name, parts in layers.superpositions(output).items():
+            if parts is not None:
+                examples[name] = parts[chosen].reshape(EXAMPLES, -1, *shape)
+        for name, values in examples.items():
+            maps[f"superposition.{name}"] = values.astype(np.float32)
+
+
+class Points(Recorder):
+    """The points that the task is measured at, with the inputs that each seed is scored on."""
+
+    sizes = ()
+
+    def __init__(self, run):
+        super().__init__(run)
+        task, self.points = run.task, tasks.points(run.task)
+        self.held_out = np.asarray(task.held_out(self.points))
+        if not self.held_out.any():
+            raise RunError(f"{run.name}: nothing is held out to analyse")
+        columns = [  # of an angle two, of a label one for each
+            probes.targets_of(values, factor.period)
+            if factor.real
+            else np.isclose(values[:, None], factor.values[None])
+            for values, factor in zip(self.points.T, task.factors, strict=True)
+        ]
+        self.factors = np.concatenate(columns, axis=1)
+        # points of the same factors belong together, however often they were drawn
+        _, self.groups = np.unique(self.points, axis=0, return_inverse=True)
+        several = run.config.model.of_each_input
+
+        def rows(params, inputs):
+            def first(code):
+                activations = OrderedDict(self.module.apply(params, code)[1])
+                return jax.tree.map(
+                    lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS], activations
+                )
+
+            return jax.lax.map(first, inputs, batch_size=POINTS_AT_ONCE)
+
+        self.rows = jax.jit(rows)  # params, inputs -> {layer: (B, S, D)}, without the prediction
+        self.inputs = jax.jit(
+            lambda key: tasks.examples_at(task, loop.stream(key, "test"), self.points).input
+        )
+
+    def record(self, params, key, seed: int) -> dict[str, Layer]:
+        inputs = self.inputs(key)
+        trained = self.finite(self.rows(params, inputs), seed)
+        untrained = self.finite(self.rows(self.init(key), inputs), seed)
+        count = next(iter(trained.values())).shape[1]
+        rows = {
+            "factors": np.repeat(self.factors, count, axis=0).astype(np.float64),
+            "held_out": np.repeat(self.held_out, count),
+            "groups": np.repeat(self.groups, count),
+            "rows_per_point": count,
+        }
+        return {
+            name: Layer(
+                layer.reshape(-1, layer.shape[2]), **rows,
+                costly={"untrained": untrained[name].reshape(-1, layer.shape[2])}.get,
+            )
+            for name, layer in trained.items()
+        }  # fmt: skip
+
+
+def recorder(run, domain: str) -> Recorder:
+    """That of a domain, which the run keeps."""
+    if domain not in run.recorders:
+        run.recorders[domain] = Grid(run) if domain == "grid" else Points(run)
+    return run.recorders[domain]

@@ -48,18 +48,15 @@ def load(path, config: Config, task: Task) -> Run:
     unknown, names = ", ".join(arrays.keys() - {*NAMES}), ", ".join(arrays) or "nothing"
     demand("predictions" in arrays, f"{path}: lacks predictions; it holds {names}")
     demand(not unknown, f"{path}: {unknown}: no such array; allowed: {', '.join(NAMES)}")
-    predictions = arrays["predictions"]
-    dtype, sizes = predictions.dtype, ", ".join(map(str, shape))
-    demand(dtype.kind in "biuf", f"{path}: predictions: {dtype}, not real numbers")
-    expected = f"{path}: predictions {predictions.shape}: must be (S, {sizes}) or ({sizes})"
-    if predictions.ndim == len(shape):
-        predictions = predictions[None]
-    demand(predictions.shape[1:] == shape and len(predictions), expected)
-    finite = np.isfinite(predictions)
-    if not finite.all():
-        network, cell = np.argwhere(~finite)[0][:2]
-        where = tasks.in_words(task.factors, tasks.points(task)[cell])
-        demand(False, f"{path}: predictions: NaN or infinite in network {network} at {where}")
+    predictions, sizes = arrays["predictions"], ", ".join(map(str, shape))
+    expected = f"{path}: predictions {predictions.dtype} {predictions.shape}"
+    expected += f": must be (S, {sizes}) or ({sizes}) of real numbers"
+    predictions = predictions.reshape(-1, *shape) if predictions.shape == shape else predictions
+    fits = predictions.shape[1:] == shape and len(predictions) and predictions.dtype.kind in "biuf"
+    demand(fits, expected)
+    for network, cell, *_ in np.argwhere(~np.isfinite(predictions))[:1]:
+        point = tasks.in_words(task.factors, tasks.points(task)[cell])
+        demand(False, f"{path}: predictions: NaN or infinite in network {network} at {point}")
     seeds = arrays.get("seeds", np.arange(len(predictions)))
     integers = seeds.shape == predictions.shape[:1] and seeds.dtype.kind in "iu"
     count = f"{path}: seeds {seeds.shape} {seeds.dtype}: must be {len(predictions)} integers"

@@ -37,7 +37,6 @@ def predicted(task: Task):
 
 
 def describe(task: Task) -> list[str]:
-    """What a user should read before training."""
     chosen, lines = predicted(task), list(task.describe())
     if not chosen.all():
         sample = f"{chosen.sum():,} of {len(chosen):,} points, drawn at random"
@@ -48,18 +47,15 @@ def describe(task: Task) -> list[str]:
 def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
                    say: Callable | None = None) -> dict:  # fmt: skip
     """Predictors of `baselines.FROM_CODES` at the task's points, from the complete points that each
-    seed was shown, by name: (predictions (T, B, ...), targets (T, B, ...), scores (T, B) by name).
-    NaN at points that are not `predicted`; of a stream, the first `DRAWN` points count."""
+    seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). NaN at points that
+    are not `predicted`; of a stream, the first `DRAWN` points count."""
     points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
 
     def stack(*of_seeds):
-        values = np.stack(of_seeds)
-        if values.shape[1] == len(chosen):
-            return values
-        filled = np.full((len(values), len(chosen), *values.shape[2:]), np.nan, np.float32)
-        filled[:, chosen] = values
-        return filled
+        values = np.full((len(of_seeds), len(chosen), *of_seeds[0].shape[1:]), np.nan, np.float32)
+        values[:, chosen] = of_seeds
+        return values
 
     examples = training_examples(config, task, seeds)
     for seed, (training, (codes, targets)) in zip(seeds, examples, strict=True):
@@ -72,14 +68,13 @@ def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM
                 say(f"{name.replace('_', ' ')} of seed {seed}")
             predictions = baselines.FROM_CODES[name](*known, codes[chosen]).astype(np.float32)
             scores = jax.device_get(score(predictions, targets[chosen], points[chosen]))
-            of_seeds.append((predictions, targets, scores))
+            of_seeds.append((predictions, scores))
     return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in by_name.items()}
 
 
 def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, dict]:
-    """{predictor: {(region, score): (S,)}} of trivial predictors on the examples that each seed is
-    scored on: the task's `baselines`, of which the scores `names` (None: all), and those with
-    scores (S, B) by name in `from_codes`."""
+    """{predictor: {(region, score): (S,)}} of trivial predictors where each seed is scored: the
+    task's `baselines` (scores `names`; None: all), and those of scores (S, B) in `from_codes`."""
     masks = tasks.regions(task)
 
     def means(masks, scores):
@@ -103,8 +98,7 @@ def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, 
 
 
 def _training_points(config: Config, task: Task, drawn: int | None, key):
-    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`, by
-    default `DRAWN`."""
+    """The points that a seed is shown, and whether each counts."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
         return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
@@ -126,9 +120,8 @@ def cells_shown(config: Config, task: Task, seeds):
 
 
 def training_examples(config: Config, task: Task, seeds, drawn: int | None = None):
-    """An iterator over the seeds: training points, whether each counts, their codes and targets;
-    and codes and targets of the task's points. Codes are flattened; of a stream, the first `drawn`
-    points."""
+    """Of each seed: training points (of a stream, the first `drawn`), whether each counts, their
+    flat codes and targets; and codes and targets of the task's points."""
 
     def codes_and_targets(key, name, points):
         codes, target = tasks.examples_at(task, loop.stream(key, name), points)
@@ -148,8 +141,7 @@ def training_examples(config: Config, task: Task, seeds, drawn: int | None = Non
 
 
 def inputs_and_truths(task: Task, points, seed: int = 0):
-    """The task's inputs at points (B, F), where a seed is scored, and its targets there, (B, ...);
-    the latter in NumPy."""
+    """A seed's inputs at points (B, F) where it is scored, and its targets (B, ...), NumPy."""
     key = loop.stream(jax.random.key(seed), "test")
     examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
     truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
@@ -157,33 +149,17 @@ def inputs_and_truths(task: Task, points, seed: int = 0):
 
 
 def truths_at(task: Task, points, seed: int = 0):
-    """(B, ...) the targets at points (B, F), where a seed is scored; NumPy."""
     return inputs_and_truths(task, points, seed)[1]
 
 
-def scorer(task: Task, truths=None) -> Callable:
-    """predictions (S, B, ...) -> CellResults, scored as the task scores; `truths` (B, ...) take the
-    place of the task's own."""
-    points = tasks.points(task)
-    truths = np.asarray(truths_at(task, points) if truths is None else truths)
-
-    def results_of(predictions) -> evaluation.CellResults:
-        predictions = np.asarray(predictions)
-        scores = scored(task.scores, predictions, truths, points)
-        return at_cells(task, range(len(predictions)), predictions, truths, scores)
-
-    return results_of
-
-
 def scored(scores: Callable, predictions, truths, points) -> dict:
-    """A task's scores by name, (..., B), of predictions (..., B, ...), whose truths are (B, ...),
-    at points (B, F)."""
-    of_all = _scores_of_all(scores, np.ndim(truths))
+    """Scores by name, (..., B), of predictions (..., B, ...) with truths (B, ...)."""
+    of_all = _over_networks(scores, np.ndim(truths))
     return jax.tree.map(np.asarray, of_all(np.asarray(predictions), truths, points))
 
 
 @lru_cache(maxsize=8)
-def _scores_of_all(scores: Callable, axes: int) -> Callable:
+def _over_networks(scores: Callable, axes: int) -> Callable:
     return evaluation.over_networks(jax.vmap(scores), axes)
 
 

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from compgen_jax import settings
+from compgen_jax import grids, settings
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.runs import directory, measure, recording, results, user_code
+from compgen_jax.runs import directory, measure, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import baselines
@@ -32,15 +32,14 @@ from compgen_jax.training.trials import over_trials
 class Run:
     """A finished run: `Run.load` reads one from its directory, `Run.known` makes one of arrays.
 
-    config: what was trained.  task: of the config.  seeds: S of them.  path: the directory.
-    summary: what `summary.json` has: `seeds`, the final numbers of each seed, and `mean`, their
-      means with 95% intervals.
+    config: what was trained.  seeds: S of them.  path: its directory.
+    summary: `summary.json`: `seeds`, the final numbers of each, and `mean`, with 95% intervals.
     steps: the C steps; () for the end of training.  end: the same run at the end.
-    numbers_path: the folder of the layers' table: the directory, or a folder in it (`over`).
+    numbers_path: the folder of the layers' table (`over` has its own).
     numbers: of layers (S, L) and of predictions (S,) by metric, of a run without a table.
-    parts: the runs that are joined in this one, one for each seed.
+    parts: the runs that are joined in this one.
 
-    Networks are restored, and everything else is computed, when it is first asked for.
+    Networks are restored, and everything else is computed, when it is first needed.
     """
 
     config: Config | None = None
@@ -53,9 +52,9 @@ class Run:
     numbers_path: Path | None = None
     numbers: dict = field(default_factory=dict)
     parts: tuple = ()
-    measured: measure.Measured | None = field(default=None, init=False)
-    recorders: dict = field(default_factory=dict, init=False)  # of `recording`, by domain
-    cached: dict = field(default_factory=dict, init=False)  # of `over` and `_from_codes`
+    measured: measure.Measured = field(default=measure.Measured(), init=False)
+    recorders: dict = field(default_factory=dict, init=False)  # of `measure`, by domain
+    cached: dict = field(default_factory=dict, init=False)  # of `over`
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, seeds={self.seeds}, path={str(self.path)!r})"
@@ -72,14 +71,11 @@ class Run:
         workdir = Path(workdir)
         config = directory.read_config(workdir)
         if config.is_sweep:
-            alone = {"sweep.axes": ()} if config.sweep.axes else {}
-            alone |= {name: values[0] for name, values in config.sweep.axes}
-            alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
-            flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
+            alone = [f"{name}={values[0]}" for name, values in config.sweep.axes]
             raise RunError(
                 f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv "
                 "and summary.json. To look into one trial: compgen-jax train --config=... "
-                f"{flags}"
+                f"{shlex.join(f'--config.{value}' for value in ('sweep.axes=()', *alone))}"
             )
         if not directory.is_finished(workdir):
             raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
@@ -94,40 +90,31 @@ class Run:
     @classmethod
     def known(
         cls, seeds, cells: CellResults | None = None, layers=None, outputs=None, *,
-        config=None, task=None, summary=None, name=None, params=None, shown=None, trivial=None,
-        interpolator=None, wide_network=None, late=None, predict=None, error_at=None, over=None,
+        config=None, task=None, summary=None, params=None, shown=None, **attributes,
     ) -> "Run":  # fmt: skip
         """A run without a directory, made of arrays. It is its own `late` unless that is given.
-        layers: (S, L) by metric.  outputs: (S,) by metric.  The others are the attributes and
-        methods of their names; unless `shown` says so, every ID cell was shown."""
-        numbers = (layers or {}) | (outputs or {})
-        run = cls(config, task, seeds, summary=summary, numbers=numbers)
-        run.params = params
+
+        layers: (S, L) by metric.  outputs: (S,) by metric.  shown: by default every ID cell.
+        attributes: of a Run, such as `trivial`, and methods, such as `predict`; None: not known.
+        """
+        run = cls(config, task, seeds, summary=summary, numbers=(layers or {}) | (outputs or {}))
         if cells is not None and shown is None:
             shown = np.repeat(~np.asarray(cells.held_out)[None], len(run.seeds), axis=0)
-        values = {
-            "cells": cells, "shown": shown, "name": name, "trivial": trivial, "late": late,
-            "interpolator": interpolator, "wide_network": wide_network, "predict": predict,
-            "error_at": error_at, "over": over,
-        }  # fmt: skip
-        for attribute, value in values.items():
+        run.params = params
+        for name, value in (attributes | {"cells": cells, "shown": shown}).items():
             if value is not None:
-                setattr(run, attribute, value)
+                setattr(run, name, value)
         return run
 
     @classmethod
     def joined(cls, runs, name: str) -> "Run":
-        """Runs of one seed each that differ in their task, their data or their seed, as D seeds of
-        one run: intervals are then over these, too."""
+        """Runs of one seed each, of tasks or data that differ, as seeds of one run."""
         by_run = [next(iter(run.summary["seeds"].values())) for run in runs]
-        summary = {
-            "seeds": {str(index): numbers for index, numbers in enumerate(by_run)},
-            "mean": {
-                key: mean_with_interval([numbers[key] for numbers in by_run], key)
-                for key in by_run[0]
-            },
-            "task": runs[0].summary["task"],
+        means = {
+            key: mean_with_interval([numbers[key] for numbers in by_run], key) for key in by_run[0]
         }
+        by_seed = {str(index): numbers for index, numbers in enumerate(by_run)}
+        summary = {"seeds": by_seed, "mean": means, "task": runs[0].summary["task"]}
         config = changed(runs[0].config, {"name": name})
         return cls(config, None, range(len(runs)), summary=summary, parts=tuple(runs))
 
@@ -139,8 +126,7 @@ class Run:
 
     @cached_property
     def params(self):
-        """The networks, leaves (S, ...) or (S, C, ...); NumPy. Raises RunError, naming what is
-        missing or damaged."""
+        """The networks, leaves (S, ...) or (S, C, ...); NumPy. RunError if missing or damaged."""
         if self.steps:
             saved = {step: self.end.at(step).params for step in set(self.steps)}
             networks = [saved[step] for step in self.steps]
@@ -159,13 +145,12 @@ class Run:
 
     @cached_property
     def kept_steps(self) -> list[int]:
-        """The steps along training whose parameters are kept (`training.keep`)."""
+        """Those whose parameters are kept (`training.keep`)."""
         return directory.kept_steps(self.path)
 
     @cached_property
     def late(self) -> "Run":
-        """The same run at its late checkpoints, those over the last tenth of training. Claims take
-        the median over them."""
+        """The same run at its checkpoints over the last tenth of training."""
         if self.path is None:
             return self
         return replace(self, steps=loop.last_evaluations(self.config, self.task), end=self)
@@ -186,8 +171,8 @@ class Run:
                          params=params)  # fmt: skip
 
     def over(self, other: "Run") -> "Run":
-        """The same networks, their layers measured over the cells that `other` holds out, in a
-        table of its own; it has no `cells`. Raises RunError if the two tasks' cells differ."""
+        """The same networks, layers measured over the cells that `other` holds out; it has no
+        `cells`. Raises RunError if the two tasks' cells differ."""
         cells = tasks.points(self.task)
         if not np.array_equal(cells, tasks.points(other.task)):
             raise RunError(f"{self.name} and {other.name}: the cells of their tasks differ")
@@ -201,8 +186,8 @@ class Run:
     # --- what they answer
 
     def predict(self, points):
-        """(S, B, ...): the outputs of every network at points (B, F), one column for each factor in
-        its unit: any real values, NaN for a missing factor; NumPy. ValueError for another shape."""
+        """(S, B, ...): the outputs of every network at points (B, F), each factor in its unit, NaN
+        where it is missing; NumPy. ValueError for another shape."""
         points, factors = np.asarray(points, np.float32), self.task.factors
         if points.ndim != 2 or points.shape[1] != len(factors):
             names = ", ".join(factor.name for factor in factors)
@@ -233,8 +218,7 @@ class Run:
 
     @cached_property
     def cells(self) -> CellResults:
-        """The outputs at every cell, beside the targets. Late scores are kept, so that these
-        networks run only where their predictions are asked for."""
+        """The outputs at every cell. Of late ones scores are kept: predictions are made lazily."""
         points = tasks.points(self.task)
         scores = self._kept_scores("late") if self.steps and self is self.end.late else None
         if scores:
@@ -271,14 +255,10 @@ class Run:
             return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no {predictor.replace('_', ' ')}")
-        interpolations = partial(results.interpolations, self.config, self.task, self.seeds)
+        made = partial(results.interpolations, self.config, self.task, self.seeds, (predictor,))
         if scores := self._kept_scores(predictor):
-            return self._at_cells(lambda: interpolations((predictor,))[predictor][0], scores)
-        if "from_codes" not in self.cached:  # all that are not kept, from one compilation
-            names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
-            self.cached["from_codes"] = interpolations(names)
-        predictions, _, scores = self.cached["from_codes"][predictor]
-        return self._at_cells(predictions, scores)
+            return self._at_cells(lambda: made()[predictor][0], scores)
+        return self._at_cells(*made()[predictor])
 
     @cached_property
     def shown(self):
@@ -290,8 +270,8 @@ class Run:
 
     @cached_property
     def trivial(self) -> dict[str, dict]:
-        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
-        lookups along each factor alone, and of those from codes if there are any."""
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors,
+        lookups along each factor, and predictors from codes."""
         from_codes = {}
         if self.task.interpolated:
             from_codes = {name: getattr(self, name).scores for name in baselines.FROM_CODES}
@@ -305,8 +285,7 @@ class Run:
 
     def layers(self, metric: str | None = None, progress: bool = True):
         """(S, L), (S, C, L) at several steps: a metric of every layer, input first, 'output' last;
-        before training (S, 1, L). Without a metric, a DataFrame of all. Measures what is not known
-        yet."""
+        before training (S, 1, L). Without a metric, a DataFrame of all."""
         if metric is None:
             return measure.measure(self, progress=progress).table.reset_index(drop=True)
         if metric in self.numbers:
@@ -319,11 +298,10 @@ class Run:
 
     def outputs(self, metric: str):
         """(S,), (S, C) at several steps: a metric of the prediction as a whole."""
-        if metric in self.numbers:
-            return self.numbers[metric]
         if self.parts:
             return np.concatenate([run.outputs(metric) for run in self.parts])
-        return measure.measure(self, metric).values(metric, self.steps)[..., 0]
+        values = self.layers(metric)
+        return values if metric in self.numbers else values[..., 0]
 
     @cached_property
     def layer_names(self) -> tuple[str, ...]:
@@ -336,10 +314,11 @@ class Run:
         return measure.measure(self).maps
 
     def unit_maps(self, layer: str):
-        """(D, V_F, ..., V_1): what every unit of a layer does over the grid, in the first seed."""
-        grid = recording.recorder(self.end, "grid")
+        """(D, V_F, ..., V_1): activations of a layer's units over the grid, in the first seed."""
+        grid = measure.recorder(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
-        return grid.unit_maps(np.asarray(grid.features(network, grid.inputs)[layer]))
+        features = np.asarray(grid.features(network, grid.inputs)[layer])
+        return np.moveaxis(grids.over_grid(features, grid.sizes), -1, 0)
 
     # --- for people: tables and pictures
 
@@ -348,24 +327,20 @@ class Run:
         return pd.read_csv(self.path / "metrics.csv")
 
     def cell_table(self) -> pd.DataFrame:
-        """A row for each seed and cell at the end of training; columns `seed`, each factor,
-        `held_out`, `distance` (in cells, to the nearest seen one), and each score."""
-        cells, count = self.cells, len(self.seeds)
-        names = [factor.name for factor in self.task.factors]
+        """A row for each seed and cell: `seed`, each factor, `held_out`, `distance` (in cells, to
+        the nearest seen one), and each score."""
+        cells, names = self.cells, [factor.name for factor in self.task.factors]
         of_cells = dict(zip(names, cells.factors.T, strict=True))
         of_cells |= {"held_out": cells.held_out, "distance": cells.distance}
-        columns = {"seed": np.repeat(self.seeds, len(cells.factors))}
-        columns |= {name: np.tile(values, count) for name, values in of_cells.items()}
-        columns |= {name: values.ravel() for name, values in cells.scores.items()}
-        return pd.DataFrame(columns)
+        table = pd.concat([pd.DataFrame(of_cells)] * len(self.seeds), ignore_index=True)
+        table.insert(0, "seed", np.repeat(self.seeds, len(cells.factors)))
+        return table.assign(**{name: values.ravel() for name, values in cells.scores.items()})
 
     def draw(self, *point: float | str):
-        """A matplotlib figure: the requested output at a point, that of each seed, the difference:
-        `run.draw(8, 7.5)`, `run.draw("heart", 0.5)`. ValueError for a wrong number of values, and
-        for an unknown label."""
+        """A matplotlib figure of the requested output at a point and those of all seeds:
+        `run.draw(8, 7.5)`, `run.draw("heart", 0.5)`. ValueError for an unknown point."""
         return settings.beside("figures.draw").draw(self, point)
 
     def explore(self) -> Path:
-        """Writes the directory's explorer.html, one page that needs nothing else, and returns its
-        path."""
+        """Writes the directory's explorer.html and returns its path."""
         return settings.beside("launch.explore").explore(self.path)

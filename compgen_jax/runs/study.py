@@ -308,7 +308,7 @@ def _baselines(job: Job, say: Callable) -> dict:
     from_codes = {}
     if job.task.interpolated:
         made = results.interpolations(job.config, job.task, job.seeds, say=say)
-        from_codes = {name: scores for name, (_, _, scores) in made.items()}
+        from_codes = {name: scores for name, (_, scores) in made.items()}
         for name, scores in from_codes.items():
             directory.keep_scores(job.workdir, name, scores)
     trivial = results.trivial_means(job.task, job.seeds, from_codes, (job.task.error,))

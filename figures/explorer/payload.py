@@ -49,7 +49,7 @@ from compgen_jax.metrics import geometry, superposition, tuning
 from compgen_jax.presets import PRESETS
 from compgen_jax.runs import predictions, results
 from compgen_jax.runs.directory import RunError, clean
-from compgen_jax.runs.recording import Recorder
+from compgen_jax.runs.measure import Recorder
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEVEL
 from compgen_jax.tasks import images

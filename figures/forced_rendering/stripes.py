@@ -5,7 +5,7 @@ import numpy as np
 
 from compgen_jax.metrics import tuning
 from compgen_jax.papers.forced_rendering import remedies, signals
-from compgen_jax.runs import recording, results
+from compgen_jax.runs import measure, results
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
 
@@ -57,9 +57,9 @@ def _show_unit(axis, map_NxN, held_out):
 
 def _draw_curves(axis, map_NxN, held_out):
     """Mean over y as a function of x, and mean over x as a function of y."""
-    curves = tuning.marginals(map_NxN[..., None])
+    curves = [np.mean(map_NxN, axis=axis, dtype=np.float64) for axis in (0, 1)]
     for (name, color), curve in zip(CURVES.items(), curves, strict=True):
-        axis.plot(curve[:, 0], color=color, linewidth=1.2, label=f"against {name}")
+        axis.plot(curve, color=color, linewidth=1.2, label=f"against {name}")
     columns = np.flatnonzero(held_out.any(axis=0))
     style = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows or columns"}
     axis.axvspan(columns[0] - 0.5, columns[-1] + 0.5, **style)
@@ -127,7 +127,7 @@ def draw_stripes(runs):
     plotting.panel(row[0], "d", "Volume, network of a")
     first_layer, pair = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     units = run.maps[f"units.{names[1]}"]
-    axes = first_layer.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
+    axes = first_layer.subplots(-(-measure.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
     for axis in axes[len(units) :]:
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):

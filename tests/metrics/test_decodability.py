@@ -39,7 +39,7 @@ def test_scores_are_those_of_the_predictions(rng):
     donors = [decodability._donors(group, held_out, rng) for _ in range(3)]
     columns = np.column_stack([values[:, :2], values[:, 2:] == np.arange(3)])
     parts = [*np.split(columns, [1, 2], axis=1), *(columns[donor, :1] for donor in donors)]
-    fitted = readout.cross_fitted(readout.compact(layer), parts, fold, 5, whole_folds=True)
+    fitted = readout.cross_fitted_by_folds(readout.compact(layer), parts, fold, 5)
     controls, fitted = fitted[3:], np.concatenate(fitted[:3], 1)
     for region, mask in (("id", ~held_out), ("ood", held_out)):
         control = np.mean([plain_r2(parts[3 + k][mask], controls[k][mask]) for k in range(3)])

@@ -43,17 +43,3 @@ def test_scores_over_chosen_cells_and_by_distance_against_loops():
         assert evaluation.relative_error(results, cells)[seed] == pytest.approx(relative)
         at = [hits[seed, held_out & (distance == level)].mean() for level in (1, 2)]
         assert profile[seed].tolist() == at
-
-
-def test_sizes_are_those_of_the_nearest_true_image_at_the_place_that_is_drawn():
-    grid, sigmas = 9, (0.6, 1.0, 1.5, 2.2)
-
-    def image(x, y, sigma):
-        rows, columns = np.mgrid[:grid, :grid]
-        return np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * sigma**2))
-
-    true = np.array([image(x, y, s) for s in sigmas for y in range(grid) for x in range(grid)])
-    own = np.arange(len(true)) // grid**2
-    np.testing.assert_array_equal(evaluation.drawn_size(true[None], true), own[None])
-    drawn = np.array([[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)]])
-    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0]])

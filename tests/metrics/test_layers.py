@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.metrics import kernels, layers, probes
+from compgen_jax.metrics import kernels, layers, probes, registry
 from compgen_jax.metrics.layers import Layer
-from compgen_jax.metrics.registry import layer_numbers
 
 SIZES = (6, 5, 3)
 CELLS = grids.indices(SIZES)
@@ -17,7 +16,8 @@ OUTPUTS = np.random.default_rng(0).normal(size=(90, 20)) + CELLS[:, :1]
 def numbers_of(features, untrained=None, **arrays) -> dict:
     costly = {"untrained": untrained}.get
     layer = Layer(features, CELLS, HELD_OUT, SIZES, costly=costly, **arrays)
-    return layer_numbers(layer, "grid")
+    on_grid = [row for row in registry.METRICS if row.domain == "grid" and not row.of_output]
+    return registry.numbers(on_grid, layer)
 
 
 def test_schmidt_numbers_are_of_the_worst_factor():

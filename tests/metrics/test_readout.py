@@ -60,7 +60,7 @@ def test_penalties_by_whole_folds_against_nested_refits(features):
     values[:, 2] += 3 * np.random.default_rng(1).normal(size=len(values))  # hard to read
     targets, small = [values[:, :1], values[:, 1:]], compact(layer)
     fold = np.where(held_out, -1, group % 4)
-    predictions = cross_fitted(small, targets, fold, 4, whole_folds=True)
+    predictions = readout.cross_fitted_by_folds(small, targets, fold, 4)
     for target, prediction in zip(targets, predictions, strict=True):
         for k in (-1, 0, 3):
             new, fitted = fold == k, ~held_out & (fold != k)

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.claims import judge
-from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import bump
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
+from tests import scoring
 
 N = 12
 CELLS = [(x, y) for y in range(N) for x in range(N)]
@@ -35,12 +35,12 @@ def blank(x, y):
 
 @functools.cache
 def _scorer():
-    return results.scorer(task(), np.stack([draw(*cell) for cell in CELLS]))
+    return scoring.scorer(task(), np.stack([draw(*cell) for cell in CELLS]))
 
 
 def cell_results(signals_by_seed, targets=None):
     """CellResults of given signals (T, B, N, N), by default of the task's own targets."""
-    score = _scorer() if targets is None else results.scorer(task(), targets)
+    score = _scorer() if targets is None else scoring.scorer(task(), targets)
     return score(signals_by_seed)
 
 

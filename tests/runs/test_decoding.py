@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.runs import measure, recording, study
+from compgen_jax.runs import measure, study
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
@@ -48,7 +48,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     loaded = Run.load(run)
     task, key = loaded.task, jax.random.key(7)
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
-    layers = recording.Points(loaded).record(params, key, 7)
+    layers = measure.Points(loaded).record(params, key, 7)
     given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
     module = TINY.model.make(loop.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))

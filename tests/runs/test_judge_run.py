@@ -12,7 +12,7 @@ import pytest
 from compgen_jax import cli
 from compgen_jax.claims import REPRODUCED, judge
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.runs import judge_run, results
+from compgen_jax.runs import judge_run
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig
@@ -22,6 +22,7 @@ from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
+from tests import scoring
 
 SEEDS = (0, 1, 2)
 ROOT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ def asked_at(name):
         return told[0]._replace(grid=None)
 
     asked = jax.device_get(question(jax.random.key(0)))
-    scorer = results.scorer(task, asked.truths)
+    scorer = scoring.scorer(task, asked.truths)
     return Run(config, task, SEEDS), scorer, asked
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from compgen_jax.claims import above, claim, learnt, note, unknown
 from compgen_jax.metrics.decodability import decode, success_correlation
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.runs import recording, results
+from compgen_jax.runs import measure, results
 
 OF_GENERATOR = {
     "cases": [{"case": "flow matching of sprites"}],
@@ -24,7 +24,7 @@ def told_and_drawn(run):
     on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
     late checkpoints that render the combination. First for the network's layer, then for the same
     layer before training; NaN where a seed draws, or tells, all combinations alike."""
-    place, drawn = recording.recorder(run.end, "points"), run.late.cells.scores["rendered"]
+    place, drawn = measure.recorder(run.end, "points"), run.late.cells.scores["rendered"]
     drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
     labels = [not factor.real for factor in place.task.factors]
     told = np.empty((2, len(run.seeds)))

@@ -24,6 +24,7 @@ from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from tests.papers.criteria.matrix import Matrix, rows_of
+from tests.scoring import scorer
 
 SEEDS = 3  # slightly different copies of everything known
 GRID = 16
@@ -41,7 +42,7 @@ def bumps(region: str) -> Bump:
 
 def scorer_of(config: Bump):
     """A task's scorer, and what it says of a network that draws nothing."""
-    score, grid = results.scorer(config.make()), config.grid
+    score, grid = scorer(config.make()), config.grid
     return score, score(np.zeros((1, grid**2, grid, grid), np.float32))
 
 

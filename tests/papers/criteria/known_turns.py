@@ -11,11 +11,11 @@ import numpy as np
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.runs.results import scorer
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.criteria.known_maps import SEEDS, beside, jittered
 from tests.papers.criteria.matrix import Matrix, rows_of
+from tests.scoring import scorer
 
 ANOTHER = "another-object"
 BLACK, BLACKER = 1e-2, 1e-4  # what 0 is before a sigmoid

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config, changed
-from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.studies.real_factors import real_factors_claims as claims
 from compgen_jax.studies.real_factors.real_factors_presets import runs
 from compgen_jax.tasks import encodings, inverse, scene
 from compgen_jax.tasks import task as tasks
+from tests import scoring
 
 SEEDS = 12
 
@@ -80,7 +80,7 @@ def decoder(name: str, answer: str) -> Run:
     rng, drawn = np.random.default_rng(0), images(name)[answer]
     gains = 1 + 0.03 * rng.normal(size=(SEEDS, 1, 1, 1))
     noise = 0.01 * rng.normal(size=(SEEDS, *drawn.shape[-3:]))
-    score = results.scorer(sprites(name).task.make())
+    score = scoring.scorer(sprites(name).task.make())
     return known_run(sprites(name), score((gains * drawn + noise).astype(np.float32)))
 
 
@@ -120,7 +120,7 @@ def encoder(name: str) -> dict:
         read = np.where(np.isin(names, wrong[name]), points[~ood].mean(axis=0), points)
     answer = jax.vmap(lambda point: encodings.joined(point, inverse.answer_codes(task.factors)))
     said = answer(np.where(ood[:, None], read, points))
-    net = known_run(config, results.scorer(task)(np.tile(said, (SEEDS, 1, 1))))
+    net = known_run(config, scoring.scorer(task)(np.tile(said, (SEEDS, 1, 1))))
     return {"net": net, "decoder": rendering(sprites("range"), 0.1)}
 
 
