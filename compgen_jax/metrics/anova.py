@@ -39,7 +39,7 @@ def checked_maps(features_BxD, sizes):
 
 
 def blocks_of_units(maps_GxD):
-    """Float64 copies of the maps of so many units at a time as memory allows."""
+    """Float64 copies of the maps of as many units at a time as memory allows."""
     width = max(1, min(BLOCK, BLOCK * 1024 // prod(maps_GxD.shape[:-1])))
     for start in range(0, maps_GxD.shape[-1], width):
         yield maps_GxD[..., start : start + width].astype(np.float64)
@@ -61,7 +61,7 @@ def _anova(maps):
 
 def kernel_anova(gram_BxB, sizes) -> tuple:
     """Shares of the trace of K of the projections on constants, on functions of each factor alone
-    (F,) and on their interactions. ValueError if the matrix is not square over the grid, or 0."""
+    (F,) and on their interactions."""
     kernel = checked_gram(gram_BxB, sizes).reshape(*sizes[::-1], *sizes[::-1])
     factors, cells = len(sizes), prod(sizes)
     rows = list(range(factors))[::-1]
@@ -74,8 +74,7 @@ def kernel_anova(gram_BxB, sizes) -> tuple:
 
 
 def interaction(gram_BxB, sizes) -> float:
-    """Share of the features' variance over a grid of cells that is in no factor alone; NaN for
-    features that are dead there."""
+    """Share of the features' variance that is in no factor alone; NaN for dead features."""
     if not np.any(gram_BxB):
         return np.nan
     _, main, interactions = kernel_anova(gram_BxB, sizes)
@@ -84,7 +83,7 @@ def interaction(gram_BxB, sizes) -> float:
 
 
 def checked_gram(gram_BxB, sizes):
-    """The matrix in float64. ValueError if it is not finite and square over the grid, or is 0."""
+    """The matrix in float64. ValueError unless it is finite, square over the grid and not 0."""
     gram_BxB = finite("gram", gram_BxB, 2)
     if not gram_BxB.shape[0] == gram_BxB.shape[1] == prod(sizes):
         raise ValueError(f"gram {gram_BxB.shape} is not square over the grid {tuple(sizes)}")

@@ -44,7 +44,6 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
 
 
 def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
-    """The first and the last of the cells, by rising angle, are the edges."""
     before, *inside, after = cells.tolist()
     width = (angles_B[after] - angles_B[before]) % period or period
     fraction = (angles_B[inside] - angles_B[before]) % period / width
@@ -70,7 +69,7 @@ def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[G
 
 
 def cross_fade(first_x, second_x, fraction_Q):
-    """(Q, ...): (1 - fraction) of the one edge's image and `fraction` of the other's."""
+    """(Q, ...): 1 - fraction of the first edge's image and `fraction` of the second's."""
     fraction = np.asarray(fraction_Q, np.float64).reshape(-1, *(1,) * np.ndim(first_x))
     return (1 - fraction) * np.asarray(first_x)[None] + fraction * np.asarray(second_x)[None]
 

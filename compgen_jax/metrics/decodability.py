@@ -77,8 +77,8 @@ def decode(
 
 
 def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dict]:
-    """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) that have a score
-    in the region; 'shuffled.' ones have no interval."""
+    """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) in the region;
+    'shuffled.' ones have no interval."""
     counted = [measure in (None, name) for name in decoded.measures]
     value_L = mean_of_known(decoded.scores[region][:, counted])
     ends_Lx2 = np.full((len(value_L), 2), np.nan)
@@ -92,9 +92,8 @@ def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dic
 
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
-    """Spearman's correlation over the held-out rows of `Decoded.quality` with success, {'value',
-    'ci95'}, by delete-a-group jackknife in Fisher's z; NaN where one side is constant. ValueError
-    unless all are (B,) and success is finite."""
+    """Spearman's correlation over held-out rows of `Decoded.quality` with success, {'value',
+    'ci95'}, by delete-a-group jackknife in Fisher's z; NaN where one side is constant."""
     quality, success = np.asarray(quality_B, np.float64), np.asarray(success_B, np.float64)
     held_out = np.asarray(held_out_B, bool)
     groups = np.arange(len(quality)) if groups_B is None else np.asarray(groups_B)
@@ -152,7 +151,7 @@ def _scores(targets, predictions, measures, masks, fold_B, groups_B) -> dict:
 
 
 def _r2(targets, predictions, group):
-    """(1 + S,) the score, and that without each group: from sums over the groups."""
+    """(1 + S,) the score, and that without each group."""
     if _constant(targets):
         return np.full(2 + group.max(), np.nan)
     summed = partial(np.bincount, group)
@@ -166,8 +165,7 @@ def _r2(targets, predictions, group):
 
 
 def _auc(positive, predictions, strata, group):
-    """(1 + S,) the score over pairs of one stratum, and that without each group, whole in one
-    stratum."""
+    """(1 + S,) the score over pairs of one stratum, and that without each group."""
     summed = partial(np.bincount, group)
     (wins, pairs), (wins_within, pairs_within) = (
         _wins(positive, predictions, within) for within in (strata, group)
@@ -179,8 +177,7 @@ def _auc(positive, predictions, strata, group):
 
 
 def _wins(positive, predictions, strata):
-    """(B,) pairs that each row wins with the other label in its stratum, ties a half, and all its
-    pairs."""
+    """(B,) pairs of its stratum with the other label that each row wins, ties a half; all such."""
     _, stratum = np.unique(strata, return_inverse=True)
     below = midranks(predictions, stratum) - midranks(predictions, 2 * stratum + positive)
     others = np.bincount(2 * stratum + positive, minlength=2 * stratum.max() + 2)
@@ -189,7 +186,6 @@ def _wins(positive, predictions, strata):
 
 
 def _quality(targets, predictions, measures, held_out):
-    """(B,) see `Decoded`."""
     parts = []
     for target, prediction, measure in zip(targets, predictions, measures, strict=True):
         if all(_constant(column) for column in target[~held_out].T):
@@ -272,8 +268,7 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
 
 
 def _donors(groups, held_out, rng):
-    """(B,) the row whose target each row gets: those of another ID group, repeated where it has
-    fewer; OOD rows keep theirs."""
+    """(B,) the row whose target each row gets, of another ID group; OOD rows keep theirs."""
     donor_B = np.arange(len(groups))
     seen = np.flatnonzero(~held_out)
     order = seen[np.argsort(groups[seen], kind="stable")]

@@ -46,9 +46,8 @@ def decode_untrained(layer: Layer) -> dict:
 
 @layer_metric("decode.recovery", "decode.active_recovery", domain="points", of_output=True)
 def recoveries(layer: Layer) -> dict:
-    """The share of held-out points whose own factors, among all held-out points', lie nearest to
-    what is read off the last layer; and that for which the nearest has the same factors that are
-    not 0."""
+    """Share of held-out points whose own factors, among all held-out points', lie nearest to what
+    is read off the last layer; and that where the nearest has the same factors that are not 0."""
     last, held_out = layer.features.astype(np.float64), layer.held_out
     fit = readout.ridge(readout.decompose(last[~held_out]), layer.factors[~held_out])
     read = fit(last[held_out])

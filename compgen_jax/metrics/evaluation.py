@@ -61,7 +61,6 @@ class CellResults:
 
 
 def errors(results: CellResults):
-    """(..., B) the error of every network at every cell."""
     return results.scores[results.error]
 
 
@@ -76,8 +75,7 @@ def relative_error(results: CellResults, cells):
 
 
 def profile_by_distance(values_xB, results: CellResults):
-    """Mean over held-out cells of equal distance to the seen region: (K distances,
-    (..., K) means)."""
+    """Means over held-out cells of equal distance to the seen region: (K distances, (..., K))."""
     distance = results.distance.round(6)
     levels = np.unique(distance[results.held_out])
     means = [values_xB[..., results.held_out & (distance == d)].mean(axis=-1) for d in levels]
@@ -85,8 +83,8 @@ def profile_by_distance(values_xB, results: CellResults):
 
 
 def over_networks(function: Callable, axes: int = 3) -> Callable:
-    """`function(values, *shared)` of one network's values, which have `axes` axes, as a compiled
-    function of values with any axes of networks before them; so are its results."""
+    """`function(values, *shared)` of one network's values, of `axes` axes, compiled for values with
+    any axes of networks before them."""
 
     @jax.jit
     def of_all(values, *shared):

@@ -34,8 +34,8 @@ def metric_tensors(
 
 
 def grid_metric(activations_GxD, spacing: float = 1.0):
-    """(V_F, ..., V_1, F, F): the metric by central differences between cells `spacing` apart,
-    one-sided at the border, of activations (V_F, ..., V_1, D) as from `grids.over_grid`."""
+    """(V_F, ..., V_1, F, F): the metric by differences between cells `spacing` apart, of
+    activations (V_F, ..., V_1, D)."""
     axes = range(activations_GxD.ndim - 1)
     along = [jnp.gradient(activations_GxD, spacing, axis=axis) for axis in reversed(axes)]
     jacobian = jnp.stack(along, axis=-1)
@@ -67,8 +67,8 @@ def grid_log_volume(signals_BxD, sizes):
 
 
 def roughness(log_volume_YxX, cells_YxX=None) -> float:
-    """Mean absolute difference of log volume between neighbouring cells of a grid, both among
-    `cells`, (V_y, V_x) bool; None: all are (Figure 3d). ValueError if there is no such pair."""
+    """Mean absolute difference of log volume between neighbours, both among `cells` (V_y, V_x)
+    bool; None: all (Figure 3d). ValueError without such a pair."""
     values = np.asarray(log_volume_YxX, np.float64)
     cells = np.ones(values.shape, bool) if cells_YxX is None else np.asarray(cells_YxX, bool)
     steps = [
@@ -82,8 +82,7 @@ def roughness(log_volume_YxX, cells_YxX=None) -> float:
 
 @jax.jit
 def cosines(metric):
-    """(..., F, F) cosines of the angles between the factors' tangents; 0 of a factor that is
-    ignored."""
+    """(..., F, F) cosines between the factors' tangents; 0 of a factor that is ignored."""
     lengths = jnp.sqrt(jnp.diagonal(metric, axis1=-2, axis2=-1))
     products = lengths[..., :, None] * lengths[..., None, :]
     return jnp.where(products > 0, metric / jnp.where(products > 0, products, 1.0), 0.0)
@@ -91,9 +90,8 @@ def cosines(metric):
 
 @jax.jit
 def factorization(metrics_BxFxF) -> tuple:
-    """The paper's score of how orthogonal the factors' tangents are, over pairs i < j: 1 - mean
-    |g_ij| / mean (g_ii + g_jj), as in the authors' code, and the mean of 1 - |g_ij| / (g_ii + g_jj)
-    (Eq 7, 42)."""
+    """How orthogonal the factors' tangents are, over pairs i < j: 1 - mean |g_ij| / mean (g_ii +
+    g_jj), as the authors' code has it, and the mean of 1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42)."""
     size = metrics_BxFxF.shape[-1]
     i, j = jnp.triu_indices(size, k=1)
     crossed = jnp.abs(metrics_BxFxF[:, i, j])

@@ -10,8 +10,8 @@ EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control exp
 
 def gram(features_BxD, center: bool = False):
     """Inner products of all pairs of points (Eq 2, 34); (B, B) float64, as in float32 a true bump
-    has a Schmidt rank of 26. `center` first subtracts every feature's mean. ValueError unless
-    features are a finite (B >= 2, D)."""
+    has a Schmidt rank of 26. `center` subtracts every feature's mean. ValueError unless features
+    are a finite (B >= 2, D)."""
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
@@ -38,10 +38,7 @@ def cosine(gram_BxB):
 
 
 def l2(gram_BxB):
-    """Minus the Euclidean distance, at most 0, so that larger is more similar.
-
-    Distances below 1e-8 of the norms are lost to cancellation.
-    """
+    """Minus the Euclidean distance. Distances below 1e-8 of the norms are lost to cancellation."""
     gram_BxB = finite("gram", gram_BxB, 2)
     square_B = np.diag(gram_BxB)
     squared_BxB = square_B[:, None] + square_B[None, :] - 2 * gram_BxB
@@ -49,8 +46,7 @@ def l2(gram_BxB):
 
 
 def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: float = 1.0):
-    """(B, B) share of the pixels, 0 to 1, where both signals exceed `threshold * amplitude`: the
-    authors' measure for Figure 8."""
+    """(B, B) share of the pixels where both signals exceed `threshold * amplitude` (Figure 8)."""
     signals = np.asarray(signals_BxHxW)
     check_finite("signals", signals)
     dark_BxP = (signals > threshold * amplitude).reshape(len(signals), -1).astype(np.float32)
@@ -58,18 +54,14 @@ def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: floa
 
 
 def binary(factors_BxF):
-    """Ideal kernel (Eq 3, 4): the share of the factors that two points have in common; (B, B).
-
-    Values coincide if they are equal.
-    """
+    """Ideal kernel (Eq 3, 4): the share of factors that two points have in common; (B, B)."""
     factors = finite("factors", factors_BxF, 2)
     same = [values[:, None] == values[None, :] for values in factors.T]
     return sum(equal.astype(np.float64) for equal in same) / len(same)
 
 
 def correlation(a_P, b_P) -> float:
-    """Pearson correlation, -1 to 1, of two kernels' entries over the same pairs of points; NaN if
-    one of them is constant."""
+    """Pearson correlation of two kernels' entries; NaN if one is constant."""
     centred_a, centred_b = a_P - a_P.mean(), b_P - b_P.mean()
     norms = np.linalg.norm(centred_a), np.linalg.norm(centred_b)
     if norms[0] <= VANISHING * np.linalg.norm(a_P) or norms[1] <= VANISHING * np.linalg.norm(b_P):
@@ -78,8 +70,7 @@ def correlation(a_P, b_P) -> float:
 
 
 def partial_correlation(a_P, b_P, control_P) -> float:
-    """Correlation of the entries of a and b once both are regressed on a third kernel's. NaN if the
-    control explains a or b entirely."""
+    """Correlation of a and b beyond a control; NaN if it explains one of them."""
     regressors = np.stack([np.ones(len(control_P)), control_P], axis=1)
     entries = np.stack([a_P, b_P], axis=1)
     residuals = entries - regressors @ np.linalg.lstsq(regressors, entries)[0]

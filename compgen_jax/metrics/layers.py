@@ -134,8 +134,7 @@ def spectrum(layer: Layer) -> dict | None:
 
 @layer_metric("anova.interaction", "anova.interaction_ood")
 def interaction_shares(layer: Layer) -> dict | None:
-    """Share of the features' variance that is in no factor alone: over all cells, and over the
-    held-out ones; NaN if these are no grid of at least two values of two factors."""
+    """Over all cells, and over the held-out ones; NaN if these are no grid of two factors."""
     if layer.gram is None:
         return None
     ood, held_out = np.nan, layer.held_out
@@ -249,7 +248,7 @@ def untrained_tuning(layer: Layer) -> dict | None:
 
 
 def superpositions(layer: Layer) -> dict:
-    """(Q, F, D) signals for each factor of a held-out cell by construction: the predictions for its
+    """(Q, F, D) signals for each factor of a held-out cell by construction: predictions for its
     code's parts, and sums of predictions at ID cells; None if one cannot be made."""
     id_cells, ood_cells = layer.factors[~layer.held_out], layer.factors[layer.held_out]
     columns = zip(ood_cells.T, id_cells.T, strict=True)

@@ -43,8 +43,7 @@ def world_of(targets_BxNxN, held_out_B) -> World:
 
 
 def neighbours(point, world: World):
-    """The ID points next on the row and on the column of a held-out one, (4, 2), and their
-    distances (4,), infinite where there is none."""
+    """The ID points next on row and column of a held-out one, (4, 2), and their distances (4,)."""
     x, y = point
     before, after = jnp.float32(world.low - 1), jnp.float32(world.high + 1)
     points = [(before, y), (after, y), (x, before), (x, after)]
@@ -71,8 +70,7 @@ def lookup(point, world: World):
 
 
 def images(rule: Callable, world: World):
-    """(B, N, N): true images at ID cells, those of rule(point, world) at the others; x varying
-    fastest."""
+    """(B, N, N): true images at ID cells, those of rule(point, world) at the others."""
 
     def of_point(point):
         inside = (jnp.round(point) >= world.low) & (jnp.round(point) <= world.high)

@@ -21,8 +21,7 @@ COARSE, COARSE_SHARE = 2.0, 0.1
 
 
 def searched_places(held_out: bool) -> tuple[str, ...]:
-    """Where a search looks for its target: on held-out points or, where none are, on others that
-    training did not show."""
+    """Where a search looks for its target: on held-out points or, without any, on unseen ones."""
     return ("ood",) if held_out else ("unseen", "real")
 
 
@@ -163,6 +162,5 @@ def exponent(curve: Curve) -> dict:
 
 
 def is_resolved(number: dict) -> bool:
-    """Whether an `exponent` is the thresholds' own, of which at most `COARSE_SHARE` are coarse,
-    and not that of the values that were tried."""
+    """Whether at most `COARSE_SHARE` of an `exponent`'s thresholds are coarse."""
     return number["coarse"] <= COARSE_SHARE * number[REACHED]

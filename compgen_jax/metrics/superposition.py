@@ -16,8 +16,8 @@ def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
 
 
 def matching_sums(outputs_BxD, factors_BxF, points_QxF):
-    """(Q, F, D): sums of the seen outputs that share each of a held-out point's values of the
-    factors. ValueError if a point has a value that no seen cell has."""
+    """(Q, F, D): sums of the seen outputs that share a held-out point's value of each factor.
+    ValueError for a value that no seen cell has."""
     outputs, factors = finite("outputs", outputs_BxD, 2), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
     sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
@@ -68,8 +68,7 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
 
 
 def other_coordinates(points_QxF, repeats: int, seed: int = 0):
-    """(repeats, Q) int: for every point, random points that share none of its coordinates; None if
-    some point has no such other."""
+    """(repeats, Q) int: random points that share no coordinate with each; None if there is none."""
     points, rng = np.asarray(points_QxF), np.random.default_rng(seed)
     others = [np.flatnonzero((points != point[None]).all(axis=1)) for point in points]
     if not all(map(len, others)):

@@ -101,11 +101,10 @@ class Measured(NamedTuple):
 
 def measure(run, metric: str | None = None, progress: bool = True, families=()) -> Measured:
     """What is known of a run, this metric included. None: all metrics of the grid or, without one,
-    of the task's points, or only some `families` such as 'probe'.
+    of the task's points, or some `families` such as 'probe'.
 
     At the end of training all metrics of a domain are measured together; at several steps only
-    those of this metric's function. Raises RunError for networks of one earlier step, activations
-    that are not finite, too few ID points, and a metric that there is not.
+    those of this metric's function. Raises RunError for what cannot be measured.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
@@ -145,8 +144,7 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
 
 
 def metrics_of(domain: str, families=()) -> list:
-    """The metrics of a domain, or only those of some `families`. Raises RunError for a family that
-    there is not."""
+    """Those of a domain or of some `families`. Raises RunError for an unknown family."""
     metrics = [metric for metric in METRICS if metric.domain == domain]
     chosen = []
     for family in families:
@@ -164,8 +162,8 @@ def metrics_of(domain: str, families=()) -> list:
 
 
 def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False) -> Measured:
-    """These metrics, all of one domain, of every network of a run, without its table. `steps` are
-    kept ones or late checkpoints; by default the end of training."""
+    """These metrics, of one domain, of every network, without the run's table; `steps`: kept ones
+    or late checkpoints; by default the end of training."""
     last = loop.total_steps(run.config, run.task)
     steps = steps or [last]
     layers_of, maps = recorder(run.end, metrics[0].domain), {}
@@ -203,8 +201,7 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
 
 
 def read(workdir) -> Measured | None:
-    """What was measured before; None if nothing was, by another version, or without its files.
-    Raises RunError if it is damaged."""
+    """None if nothing is stored, or by another version. Raises RunError if it is damaged."""
     workdir = Path(workdir)
     path, maps_path = workdir / "layers.csv", workdir / "analysis.npz"
 
