@@ -14,20 +14,24 @@ def state(offset=0.0):
     return TrainState(params, ({"count": jnp.array([3, 4])},), jnp.array([7, 7]))
 
 
-def restore_latest(directory, template):
-    return checkpoints.restore(directory, checkpoints.latest_step(directory), template)
+def save(directory, step, offset=0.0, rows=(), **keep):
+    checkpoints.save(directory, Checkpoint(step, state(offset), list(rows)), **keep)
+
+
+def restore_latest(directory, template=None):
+    return checkpoints.restore(directory, checkpoints.latest_step(directory), template or state())
 
 
 def test_a_round_trip_keeps_every_bit_the_newest_and_the_steps_to_keep(tmp_path):
     assert checkpoints.latest_step(tmp_path / "none") is None
     for step in (5, 10, 15):
-        checkpoints.save(tmp_path, Checkpoint(step, state(step / 3), [{"step": step, "x": None}]))
-    found = restore_latest(tmp_path, state())
+        save(tmp_path, step, step / 3, [{"step": step, "x": None}])
+    found = restore_latest(tmp_path)
     assert found.step == 15 and found.rows == [{"step": 15, "x": None}]
     chex.assert_trees_all_equal(found.state, state(5.0))
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == [10, 15]
     for step in (20, 25):
-        checkpoints.save(tmp_path, Checkpoint(step, state(step), []), keep=(10, 25))
+        save(tmp_path, step, keep=(10, 25))
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == [10, 20, 25]
     chex.assert_trees_all_equal(checkpoints.restore(tmp_path, 10, state()).state, state(10 / 3))
     with pytest.raises(RunError, match="15 is missing; train again in another --workdir"):
@@ -40,7 +44,7 @@ def test_a_round_trip_keeps_every_bit_the_newest_and_the_steps_to_keep(tmp_path)
 )
 def test_a_save_that_was_killed_leaves_the_one_before(tmp_path, monkeypatch, killed_in, call):
     """And what it wrote is gone after the next save."""
-    checkpoints.save(tmp_path, Checkpoint(5, state(), []))
+    save(tmp_path, 5)
     function, calls = getattr(checkpoints, killed_in), []
 
     def killed(*args):
@@ -51,33 +55,33 @@ def test_a_save_that_was_killed_leaves_the_one_before(tmp_path, monkeypatch, kil
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(checkpoints, killed_in, killed)
-        checkpoints.save(tmp_path, Checkpoint(10, state(1.0), []))
+        save(tmp_path, 10, 1.0)
     assert len(list(tmp_path.iterdir())) == 2 and checkpoints.steps(tmp_path) == [5]
-    chex.assert_trees_all_equal(restore_latest(tmp_path, state()).state, state())
-    checkpoints.save(tmp_path, Checkpoint(10, state(1.0), []))
+    chex.assert_trees_all_equal(restore_latest(tmp_path).state, state())
+    save(tmp_path, 10, 1.0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10", "5"]
-    chex.assert_trees_all_equal(restore_latest(tmp_path, state()).state, state(1.0))
+    chex.assert_trees_all_equal(restore_latest(tmp_path).state, state(1.0))
 
 
 def test_without_room_nothing_is_written_and_the_one_before_stays(tmp_path, monkeypatch):
-    checkpoints.save(tmp_path, Checkpoint(5, state(), []))
+    save(tmp_path, 5)
     needed = 600 * 4 + 2 * 4 + 2 * 4
     disk = lambda free: lambda path: shutil._ntuple_diskusage(10**9, 10**9 - free, free)
     monkeypatch.setattr(shutil, "disk_usage", disk(needed - 1))
     with pytest.raises(RunError, match="10 cannot be written: it takes 0.00242 MB, and"):
-        checkpoints.save(tmp_path, Checkpoint(10, state(1), []))
-    chex.assert_trees_all_equal(restore_latest(tmp_path, state()).state, state())
+        save(tmp_path, 10, 1.0)
+    chex.assert_trees_all_equal(restore_latest(tmp_path).state, state())
     monkeypatch.setattr(shutil, "disk_usage", disk(needed))
-    checkpoints.save(tmp_path, Checkpoint(10, state(1), []))
+    save(tmp_path, 10, 1.0)
     assert checkpoints.latest_step(tmp_path) == 10
 
 
 def test_a_checkpoint_of_another_shape_or_with_one_changed_digit_is_refused(tmp_path):
-    checkpoints.save(tmp_path, Checkpoint(5, state(), [{"ood.mse": 0.125}, {"ood.mse": 0.25}]))
+    save(tmp_path, 5, rows=[{"ood.mse": 0.125}, {"ood.mse": 0.25}])
     other = state()._replace(params={"layer": {"kernel": jnp.zeros((2, 4))}})
     with pytest.raises(RunError, match="5 has arrays of other shapes than this config's"):
         restore_latest(tmp_path, other)
     path = tmp_path / "5" / "record.json"
     path.write_text(path.read_text().replace("0.125", "0.123"))
     with pytest.raises(RunError, match="record.json is not what was written"):
-        restore_latest(tmp_path, state())
+        restore_latest(tmp_path)

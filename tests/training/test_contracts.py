@@ -104,7 +104,7 @@ def test_nothing_is_compiled_or_written_before_the_check(write, tmp_path, monkey
     monkeypatch.setattr(jax.stages.Lowered, "compile", compiled.append)
     swept = changed(config, {"sweep.axes": (("model.width", (4, 8)),)})
     with pytest.raises(ConfigError, match="its output is"):
-        study.train(config, tmp_path / "run", progress=False)
+        study.train(config, tmp_path / "run")
     with pytest.raises(ConfigError, match="config.sweep: model.width=4, seed=0: .* its output is"):
-        sweeps.run(swept, tmp_path / "sweep", progress=False)
+        sweeps.run(swept, tmp_path / "sweep")
     assert not compiled and not {"run", "sweep"} & {path.name for path in tmp_path.iterdir()}

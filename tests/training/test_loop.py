@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.runs import study
@@ -61,10 +62,10 @@ def test_predictions_and_scores_are_those_of_the_task(tiny):
     for index, point in enumerate(points):
         example = task.example(key, point)
         output = module.apply(params, example.input)[0]
-        np.testing.assert_allclose(truths[index], 1 - example.target, atol=1e-6)
-        np.testing.assert_allclose(predictions[index], 1 - output, atol=1e-5)
+        assert_allclose(truths[index], 1 - example.target, atol=1e-6)
+        assert_allclose(predictions[index], 1 - output, atol=1e-5)
         for name, value in task.scores(predictions[index], truths[index], point).items():
-            np.testing.assert_allclose(scores[name][index], value, rtol=1e-4, err_msg=name)
+            assert_allclose(scores[name][index], value, rtol=1e-4, err_msg=name)
 
 
 # --- what shares a program -------------------------------------------------------------------
@@ -88,19 +89,16 @@ FIXED = {
 }  # fmt: skip
 
 
-def program(config):
-    return loop.program(config, config.task.make())
-
-
 def test_trials_that_differ_in_traced_fields_share_their_program_and_in_others_do_not(tiny):
     base = changed(tiny, {"training.steps": 20})
-    schedule = study.schedule(base, base.task.make())
+    program = lambda config: loop.program(config, config.task.make())
+    schedule = lambda config: study.schedule(config, config.task.make())
     for values in TRACED + NOT_PROGRAM:
         other = changed(base, values)
         assert other != base and program(other) == program(base), values
-        assert study.schedule(other, other.task.make()) == schedule, values
-    for field in FIXED.items():
-        assert program(changed(base, dict([field]))) != program(base), field
+        assert schedule(other) == schedule(base), values
+    for name, value in FIXED.items():
+        assert program(changed(base, {name: value})) != program(base), name
 
 
 def test_vmapped_trials_that_differ_in_traced_fields_equal_single_runs_with_one_trace(tiny):
@@ -122,7 +120,7 @@ def test_vmapped_trials_that_differ_in_traced_fields_equal_single_runs_with_one_
         params = jax.tree.map(lambda x, i=index: x[i], state.params)
         # a tenth of one AdamW step of twelve
         assert share_apart(alone.params, params, atol=1e-4) < 0.01
-        np.testing.assert_allclose(alone_losses, losses[index], rtol=1e-3)
+        assert_allclose(alone_losses, losses[index], rtol=1e-3)
     assert len(traces) == 2
 
 

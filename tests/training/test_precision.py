@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, changed, identity
+from compgen_jax.config import changed, identity
 from compgen_jax.training import loop, padding
 from tests.training.steps import gradient_of, trained, trial_of
 
@@ -15,10 +15,7 @@ from tests.training.steps import gradient_of, trained, trial_of
 # PReLU's slope; biases summed in bfloat16 had 60 to 80%.
 TOLERANCE = 0.1
 CONV = {"model.name": "conv", "model.width": 8, "model.depth": 3}
-
-
-def in_bfloat16(config: Config) -> Config:
-    return changed(config, {"training.precision": "bfloat16"})
+BFLOAT16 = {"training.precision": "bfloat16"}
 
 
 def program_of(config, network=loop.Network) -> str:
@@ -29,10 +26,8 @@ def program_of(config, network=loop.Network) -> str:
 
 
 def test_gradients_are_near_float32s_and_all_that_is_trained_stays_in_float32(tiny):
-    config = changed(tiny, CONV)
-    (exact, loss), (rounded, rounded_loss) = (
-        trained(either, 1) for either in (config, in_bfloat16(config))
-    )
+    config = changed(tiny, CONV | BFLOAT16)
+    (exact, loss), (rounded, rounded_loss) = trained(changed(tiny, CONV), 1), trained(config, 1)
     assert float(rounded_loss[0]) == pytest.approx(float(loss[0]), rel=0.01)
     assert float(rounded_loss[0]) != float(loss[0])
     gradients = (jax.tree.leaves(gradient_of(state)) for state in (exact, rounded))
@@ -40,7 +35,7 @@ def test_gradients_are_near_float32s_and_all_that_is_trained_stays_in_float32(ti
         error = np.linalg.norm(gradient - expected) / np.linalg.norm(expected)
         assert error < TOLERANCE, error
     # steps are smaller than bfloat16 can tell from weights of size 1
-    state, losses = trained(in_bfloat16(config), 12)
+    state, losses = trained(config, 12)
     for leaf in jax.tree.leaves((state.params, state.opt_state, losses)):
         assert leaf.dtype in (jnp.float32, jnp.int32)
     assert all(np.any(leaf != leaf.astype(jnp.bfloat16)) for leaf in jax.tree.leaves(state.params))
@@ -48,7 +43,7 @@ def test_gradients_are_near_float32s_and_all_that_is_trained_stays_in_float32(ti
 
 
 def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
-    tiny = in_bfloat16(changed(tiny, CONV))
+    tiny = changed(tiny, CONV | BFLOAT16)
     trainer, trial = loop.make_trainer(tiny), trial_of(tiny)
     params = jax.eval_shape(trainer.init, trial.key).params
     predict = jax.make_jaxpr(trainer.predict)(trial.key, params, trial.dataset.points)
