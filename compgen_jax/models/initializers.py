@@ -40,14 +40,11 @@ def add_bias(x, bias):
     return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
 
 
-def dense_layer(features: int, name: str, fan_in: int, law: str = "torch") -> nn.Dense:
-    kernel_init, bias_init = initializers(law, fan_in)
-    return nn.Dense(features, kernel_init=kernel_init, bias_init=bias_init, name=name)
-
-
-def dense(features: int, name: str, x, law: str = "torch"):
-    """A linear layer, applied to x."""
-    return dense_layer(features, name, x.shape[-1], law)(x)
+def dense(features: int, name: str, x, law: str = "torch", bias_init: Callable | None = None):
+    """A linear layer, applied to x; `bias_init` replaces the law's."""
+    kernel_init, of_law = initializers(law, x.shape[-1])
+    layer = nn.Dense(features, kernel_init=kernel_init, bias_init=bias_init or of_law, name=name)
+    return layer(x)
 
 
 def prelu(index: int, x):

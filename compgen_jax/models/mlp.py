@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import dense, initializers
+from compgen_jax.models.initializers import dense
 from compgen_jax.models.model import Model, Shapes, name_layers, vector
 from compgen_jax.settings import choice, number
 
@@ -49,9 +49,6 @@ class MLPDecoder(nn.Module):
         for index in range(1, self.depth + 1):
             x = dense(self.width, f"hidden_{index}", layers[-1])
             layers.append(ACTIVATIONS[self.activation](x))
-        kernel_init, bias_init = initializers("torch", layers[-1].shape[-1])
-        if self.bias is not None:
-            bias_init = nn.initializers.constant(self.bias)
-        size = math.prod(self.shape)
-        linear = nn.Dense(size, kernel_init=kernel_init, bias_init=bias_init, name=self.last)
-        return linear(layers[-1]).reshape(self.shape), name_layers(layers)
+        bias_init = None if self.bias is None else nn.initializers.constant(self.bias)
+        output = dense(math.prod(self.shape), self.last, layers[-1], bias_init=bias_init)
+        return output.reshape(self.shape), name_layers(layers)

@@ -14,7 +14,7 @@ import numpy as np
 from flax import linen as nn
 
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.initializers import dense, dense_layer, prelu
+from compgen_jax.models.initializers import dense, initializers, prelu
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import choice, number, require
@@ -97,7 +97,8 @@ class PixelwiseDecoder(nn.Module):
             elif index > 1:
                 x = dense(width, name, x)
             else:  # of each summand alone: cheaper than of each pixel of each example
-                layer = dense_layer(width, name, width)
+                kernel_init, bias_init = initializers("torch", width)
+                layer = nn.Dense(width, kernel_init=kernel_init, bias_init=bias_init, name=name)
                 x = layer(token) + position @ layer.variables["params"]["kernel"]
             layers.append(prelu(index, x))
         image = dense(1, "image", layers[-1])[..., 0]

@@ -16,16 +16,22 @@ from compgen_jax.settings import number, require
 SLOWEST = 10_000.0  # the longest wavelength of a rotation, over 2 pi positions
 
 
-def outputs_of(shapes: Shapes, name: str) -> int:
-    """O, the length of an answer. Raises ConfigError for the shapes of another kind of task."""
-    ranks = [leaf.ndim for leaf in jax.tree.leaves((shapes.input, shapes.output))]
-    fits = isinstance(shapes.output, jax.ShapeDtypeStruct) and ranks == [1, 2, 2]
-    needed = "needs a task's code (E,) and inputs (S, I), and answers (S, O)"
-    require(fits, "model.name", name, f"{needed}, not {shapes.input} and {shapes.output}")
-    return shapes.output.shape[1]
+@dataclass(frozen=True)
+class Student(Model):
+    """What the three students share."""
+
+    of_each_input: ClassVar[bool] = True
+
+    def outputs(self, shapes: Shapes) -> int:
+        """O, the length of an answer. Raises ConfigError for the shapes of another task."""
+        ranks = [leaf.ndim for leaf in jax.tree.leaves((shapes.input, shapes.output))]
+        fits = isinstance(shapes.output, jax.ShapeDtypeStruct) and ranks == [1, 2, 2]
+        needed = "needs a task's code (E,) and inputs (S, I), and answers (S, O)"
+        require(fits, "model.name", self.name, f"{needed}, not {shapes.input} and {shapes.output}")
+        return shapes.output.shape[1]
 
 
-def _beside(code, inputs):
+def with_code(code, inputs):
     """(..., S, E + I): the code beside each input."""
     shape = (*inputs.shape[:-1], code.shape[-1])
     return jnp.concatenate([jnp.broadcast_to(code[..., None, :], shape), inputs], axis=-1)
@@ -35,18 +41,17 @@ def _beside(code, inputs):
 
 
 @dataclass(frozen=True)
-class TaskMLP(Model):
+class TaskMLP(Student):
     """`TaskConditionedMLP`: `depth` hidden layers of `width` ReLU units."""
 
     depth: int = number(2, low=1, high=10)
     width: int = number(256, low=1)
 
-    of_each_input: ClassVar[bool] = True
     # one product over the rows of all tasks is a sixth faster than one for each
     batched: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
-        return TaskConditionedMLP(outputs_of(shapes, self.name), self.width, self.depth)
+        return TaskConditionedMLP(self.outputs(shapes), self.width, self.depth)
 
 
 class TaskConditionedMLP(nn.Module):
@@ -69,7 +74,7 @@ class TaskConditionedMLP(nn.Module):
             return rows.reshape(*inputs.shape[:-1], rows.shape[-1])
 
         hidden = nn.relu(FirstDense(self.width, name="hidden_1")(code, inputs))
-        layers = [_beside(code, inputs), over_inputs(hidden)]
+        layers = [with_code(code, inputs), over_inputs(hidden)]
         for index in range(2, self.depth + 1):
             hidden = nn.relu(nn.Dense(self.width, name=f"hidden_{index}")(hidden))
             layers.append(over_inputs(hidden))
@@ -96,7 +101,7 @@ class FirstDense(nn.Module):
 
 
 @dataclass(frozen=True)
-class TaskTransformer(Model):
+class TaskTransformer(Student):
     """`TaskConditionedTransformer`: `depth` blocks of `width` channels, `heads` heads and 4
     `width` hidden units."""
 
@@ -104,15 +109,13 @@ class TaskTransformer(Model):
     width: int = number(64, low=2)
     heads: int = number(4, low=1)
 
-    of_each_input: ClassVar[bool] = True
-
     def check(self, config):
         super().check(config)
         hint = f"must be a multiple of twice config.model.heads={self.heads}"
         require(self.width % (2 * self.heads) == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        return TaskConditionedTransformer(outputs_of(shapes, self.name), self)
+        return TaskConditionedTransformer(self.outputs(shapes), self)
 
 
 class TaskConditionedTransformer(nn.Module):
@@ -187,15 +190,13 @@ def rotated(values_SxHxD):
 
 
 @dataclass(frozen=True)
-class Hypernetwork(Model):
+class Hypernetwork(Student):
     """`Hyper`: the networks it makes have one hidden layer of `width` ReLU units."""
 
     width: int = number(64, low=1)
 
-    of_each_input: ClassVar[bool] = True
-
     def make(self, shapes: Shapes) -> nn.Module:
-        return Hyper(outputs_of(shapes, self.name), self.width)
+        return Hyper(self.outputs(shapes), self.width)
 
 
 class Hyper(nn.Module):
@@ -218,4 +219,4 @@ class Hyper(nn.Module):
 
         hidden = nn.relu(layer(inputs, self.width, "hidden"))
         answers = layer(hidden, self.outputs, "answer")
-        return answers, name_layers([_beside(code, inputs), hidden])
+        return answers, name_layers([with_code(code, inputs), hidden])

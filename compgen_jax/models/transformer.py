@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import dense, initializers
+from compgen_jax.models.initializers import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.places import check_width, position_code
 from compgen_jax.settings import number, require
@@ -96,8 +96,7 @@ class Block(nn.Module):
         split = parts.reshape(*x.shape[:-1], 3, self.heads, width // self.heads)
         key = self.make_rng("dropout") if self.rate else None
         mixed = attention(*jnp.moveaxis(split, -3, 0), key, self.rate).reshape(x.shape)
-        kernel_init, _ = initializers("torch", width)
-        attended = nn.Dense(width, kernel_init=kernel_init, name="mix")(mixed)
+        attended = dense(width, "mix", mixed, bias_init=nn.initializers.zeros_init())
         x = nn.LayerNorm(epsilon=1e-5, name="norm_attention")(x + drop(attended))
         hidden = drop(nn.relu(dense(self.hidden, "hidden", x)))
         out = dense(width, "out", hidden)

@@ -26,7 +26,6 @@ from compgen_jax.metrics import (
 from compgen_jax.metrics import geometry, kernels, layers, probes, registry, superposition, tuning
 from compgen_jax.metrics.layers import Layer
 from compgen_jax.metrics.registry import METRICS
-from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs import directory, logs, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.logs import Bar
@@ -262,8 +261,7 @@ class Recorder:
         self.task = run.task
         real = np.array([factor.real for factor in run.task.factors])
         self.differentiable = run.task.differentiable and real.any()
-        lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        self.module = run.config.model.make(loop.shapes_of(run.task, lowering))
+        self.module = run.config.model.make(loop.shapes_of(run.task))
 
         def recorded(params, code):
             output, activations = self.module.apply(params, code)

@@ -15,6 +15,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Task
 from compgen_jax.training.loop import shapes_of
 
+OF_THE_FAMILY = "batched", "training_mode", "sees_target"
 ACTIVATIONS = "(output, activations): an array, and a dict of at least one array by layer name"
 
 
@@ -97,6 +98,9 @@ def _check_model(config: Config, module, shapes: Shapes):
     name = config.model.name
     right = hasattr(module, "init") and hasattr(module, "apply")
     demand(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
+    misplaced = ", ".join(name for name in OF_THE_FAMILY if hasattr(module, name))
+    hint = f"of its module: say it in the class {name}, as a ClassVar[bool]"
+    demand(not misplaced, f"{name}: {misplaced} {hint}")
     variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
     has_parameters = models.size(models.trained(variables)) > 0
     demand(has_parameters, f"{name}: its module has no parameters, so nothing can be trained")

@@ -223,7 +223,7 @@ def make_trainer(
     if not lowering:
         backend, seeds = jax.default_backend(), trials or len(training.seeds)
         width = trials_side_by_side(seeds, config.execution.trials_per_device, backend)
-        lowering = choose_lowering(backend=backend, trials=width, precision=training.precision)
+        lowering = choose_lowering(backend, width, training.precision)
     net = network(config, lowering)
     task, steps = net.task, total_steps(config, net.task)
     updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
@@ -276,8 +276,9 @@ def make_trainer(
 
     def advance(trial, state, n_steps):
         def one_step(index, carry):
-            state, value = take_step(trial, carry[0])
-            return state, carry[1].at[index].set(value)
+            state, losses = carry
+            state, value = take_step(trial, state)
+            return state, losses.at[index].set(value)
 
         # a traced trip count: chunks of any length run the same compiled body, bit for bit
         losses = jnp.zeros(config.execution.chunk_steps)
