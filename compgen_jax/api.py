@@ -4,13 +4,11 @@
 
     run = cg.train("bump_cnn_quick", "runs/first", {"training.seeds": (0, 1)})
     run.predict([[8.0, 7.5]])  # (2, 1, 16, 16): the image that each seed draws
-    run.draw(8, 7.5)           # a figure: asked, drawn, and their difference
+    run.draw(8, 7.5)           # a figure: target, output, and their difference
     run.metrics()              # a DataFrame; also run.cell_table() and run.layers()
     cg.load("runs/first")      # the same run, tomorrow
 
-The commands in `launch` call the same functions, so both leave the same directories behind. An
-error of the user has a message of one line: a ConfigError for a config, a RunError for a directory,
-a ValueError for points.
+The commands in `launch` call the same functions.
 """
 
 from dataclasses import dataclass, field
@@ -33,11 +31,7 @@ COLUMNS = ["claim", "case", "scale", "setting", "statement", "verdict", "reason"
 
 @dataclass(frozen=True)
 class Sweep:
-    """A finished sweep.
-
-    path: its directory.  config: what was swept.  summary: what `summary.json` has: the means of
-    every combination of the axes or, of a search, thresholds and exponents.
-    """
+    """A finished sweep: its directory, its config, and the numbers of `summary.json`."""
 
     path: Path
     config: Config = field(repr=False)
@@ -49,9 +43,8 @@ class Sweep:
 
 
 def train(config, workdir, overrides: dict | None = None, progress: bool = True) -> Run:
-    """Trains all seeds of a config in `workdir`, or what is left to train there.
-
-    A finished run is loaded. One that was interrupted goes on after its last checkpoint.
+    """Trains all seeds of a config in `workdir`; goes on after the last checkpoint of an
+    interrupted run.
 
     Args:
       config: a preset's name, 'FILE.py:NAME' for a file of your own, or a `Config`.
@@ -59,16 +52,16 @@ def train(config, workdir, overrides: dict | None = None, progress: bool = True)
       overrides: new values by dotted field, such as {"training.epochs": 20}.
       progress: whether to show a bar.
 
-    Raises ConfigError or RunError, with one line, before anything is trained; RunError if a loss
-    stops being finite.
+    Raises ConfigError or RunError, one line, before anything is trained; RunError if a loss stops
+    being finite.
     """
     study.train(_resolve(config, overrides), workdir, progress)
     return Run.load(workdir, with_networks=False)
 
 
 def sweep(config, workdir, overrides: dict | None = None, progress: bool = True) -> Sweep:
-    """Trains all trials of a sweep in `workdir`, or what is left to train there. Arguments and
-    errors are those of `train`; a trial whose loss stops being finite is recorded as failed."""
+    """Trains all trials of a sweep, with the arguments and errors of `train`; a trial whose loss
+    stops being finite is recorded as failed."""
     config = _resolve(config, overrides)
     return Sweep(Path(workdir), config, sweeps.run(config, workdir, progress))
 
@@ -85,22 +78,19 @@ def load(workdir) -> Run | Sweep:
 
 
 def analyze(workdir, progress: bool = True):
-    """Measures every layer of a finished run; writes layers.csv, analysis.json and analysis.npz,
-    where the directory may be written.
-
-    Returns the DataFrame of `Run.layers`. Raises RunError for a sweep, and for a run that is not
-    finished or whose activations are not finite.
-    """
+    """Measures every layer of a finished run and returns the DataFrame of `Run.layers`; writes
+    layers.csv, analysis.json and analysis.npz where it may. Raises RunError for a sweep, an
+    unfinished run, or activations that are not finite."""
     return Run.load(workdir, with_networks=False).layers(progress=progress)
 
 
 def judge(*workdirs):
     """Judges every claim whose finished runs are in some directories, each a run or a directory of
-    runs. A run is also asked whether it composes what was held out, whatever its task.
+    runs.
 
-    Returns a DataFrame with a row for each claim and case: the verdict (reproduced, contradicted or
-    inconclusive) with its reason, the first condition's `value` with its 95% interval from `low` to
-    `high`, and the number of `seeds`. Raises RunError for a directory without a finished run.
+    Returns a DataFrame with a row for each claim and case: the verdict with its reason, the first
+    condition's `value` with its 95% interval from `low` to `high`, and the number of `seeds`.
+    Raises RunError for a directory without a finished run.
     """
     rows, _ = judge_folders(workdirs)
     first = [next(iter(row["conditions"].values())) for row in rows]
@@ -112,9 +102,8 @@ def judge(*workdirs):
 
 
 def judge_folders(workdirs) -> tuple[list[dict], dict]:
-    """The rows of `judge`, and {(claim, case): the runs that it lacks} of claims on some of the
-    runs. The verdict on a single run is written to its claims.json, which the explorer shows; if
-    it is judged alone, so are those of the papers' claims on it."""
+    """The rows of `judge`, and {(claim, case): the runs that it lacks}. Verdicts on a single run
+    are written to its claims.json."""
     paths = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
     single = [path for path in paths if not directory.read_config(path).is_sweep]
     rows = [row for path in single for row in judge_run.judge_directory(path)]
@@ -127,15 +116,13 @@ def judge_folders(workdirs) -> tuple[list[dict], dict]:
 
 
 def explore(workdir) -> Path:
-    """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
-    returns its path: DIR/explorer.html. Raises RunError for a sweep, and for a run that is not
-    finished."""
+    """Writes DIR/explorer.html, one page that needs no other file, and returns its path. Raises
+    RunError for a sweep and for an unfinished run."""
     return settings.beside("launch.explore").explore(workdir)
 
 
 def _resolve(config, overrides: dict | None) -> Config:
-    """The config with its overrides, after what every command does first: a CPU device for every
-    core, and compiled programs kept on disk."""
+    """The config with its overrides, after what every command does first."""
     if jax.config.jax_num_cpu_devices == -1:  # neither the user nor a command has said how many
         cli.use_all_cores()
     compilation_cache.enable()

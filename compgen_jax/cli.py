@@ -31,8 +31,7 @@ _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command li
 
 
 def _definer(name: str, about: str, define=flags.DEFINE_string, default=None):
-    """A function that defines a flag and returns its holder, one for all commands imported
-    together."""
+    """A function that defines a flag once and returns its holder."""
     return cache(partial(define, name, default, about))
 
 
@@ -50,8 +49,8 @@ define_extend = _definer("extend", EXTEND, flags.DEFINE_list, [])
 
 
 def load_extensions(holder) -> list:
-    """The modules of the flag's files, whose metrics and figures register themselves. Raises
-    ConfigError, with file and line, for what a file raises."""
+    """The modules of the flag's files. Raises ConfigError, with file and line, for what a file
+    raises."""
     return [settings.load_file(path) for path in holder.value]
 
 
@@ -62,8 +61,8 @@ def require(holder) -> str:
 
 
 def read_config(holder, load=None) -> Config:
-    """The Config of --config with its overrides; `load` makes it of the flag's value, by default
-    `load_config`. Raises ConfigError; where the flag is missing, a note lists the presets."""
+    """The Config of --config with its overrides; `load` makes it of the value. Raises ConfigError;
+    where the flag is missing, a note lists the presets."""
     flag = f"--{holder.name}"
     if holder.value is None:
         lack = f"{flag} is missing"
@@ -84,11 +83,8 @@ def read_config(holder, load=None) -> Config:
 
 
 def only_describes(config: Config, cost) -> bool:
-    """Whether --print_config or --dry_run was given, and so nothing is trained; prints what they
-    ask for.
-
-    cost: config -> lines that say what training would cost.
-    """
+    """Whether --print_config or --dry_run was given, and prints its answer; `cost(config)` gives
+    lines."""
     if define_print_config().value:
         print(json.dumps(configs.to_dict(config), indent=1))  # `config.from_dict` reads it
         return True
@@ -99,10 +95,8 @@ def only_describes(config: Config, cost) -> bool:
 
 
 def load_config(value: str, flag: str = "--config=") -> Config:
-    """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns.
-
-    Raises ConfigError, with file and line where the user's file is at fault, else with the `flag`.
-    """
+    """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns. Raises
+    ConfigError, with file and line where the user's file is at fault."""
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
     if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
@@ -129,8 +123,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
 
 
 def _read(text: str, like):
-    """The value that a text means for a field that has a value `like` it; the text itself where it
-    means none."""
+    """The value that a text means for a field that has a value `like` it, or the text itself."""
     if isinstance(like, str):
         return text
     if isinstance(like, bool):  # '' of a flag without a value
@@ -143,10 +136,8 @@ def _read(text: str, like):
 
 
 def run(main, positional=()):
-    """Runs `main()`. A user's error ends in one line on stderr and a status that is not zero.
-
-    positional: holders of flags whose values may stand alone, in this order; a list is the last.
-    """
+    """Runs `main()`; a user's error ends in one line on stderr and a status that is not zero.
+    `positional`: holders of flags whose values may stand alone, a list last."""
 
     def guarded(argv):
         del argv
@@ -174,8 +165,7 @@ def run(main, positional=()):
 
 
 def show_only_warnings_of_jax():
-    """Shows each warning of jax once ("falling back to cpu"), and no log of any other library:
-    orbax, asyncio and fontTools log much, and their errors raise."""
+    """Shows each warning of jax once, and no log of any other library: their errors raise."""
     for handler in logging.getLogger().handlers:
         handler.setLevel(logging.CRITICAL)
     logger, messages = logging.getLogger("jax"), set()
@@ -196,8 +186,8 @@ def show_only_warnings_of_jax():
 
 
 def heed_interrupts(patience: float = PATIENCE):
-    """From now on Ctrl-C ends this process after `patience` seconds, if it goes on for so long:
-    Python does not see Ctrl-C while a program is compiled or a matrix inverted."""
+    """Ctrl-C ends this process after `patience` seconds: Python does not see it while a program is
+    compiled."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -220,9 +210,8 @@ def _end_at_once():
 
 
 def use_all_cores(sharers: int = 1):
-    """A CPU device for every core, or for this process's share of them if `sharers` processes are
-    on this machine. Seeds then train side by side, which is faster than in turn on all cores. Does
-    nothing if the user's environment sets the number of devices."""
+    """A CPU device for every core, or for this process's share of them, so that seeds train side by
+    side. The user's environment wins."""
     flag = "xla_force_host_platform_device_count"
     if flag in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
@@ -237,8 +226,7 @@ def cores() -> int:
 
 
 def _parse(argv, positional=()):
-    """Parses all flags, those of a --flagfile among them, but --config.KEY=VALUE: `read_config`
-    takes these, as their types are the config's."""
+    """Parses all flags but --config.KEY=VALUE, which `read_config` takes."""
     overrides, others = [], []
     try:
         for argument in flags.FLAGS.read_flags_from_files(argv[1:], force_gnu=True):

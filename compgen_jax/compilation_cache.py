@@ -1,8 +1,7 @@
 """Compiled programs kept on disk between runs, by jax's persistent compilation cache.
 
-They lie in ~/.cache/compgen_jax/compilation (or under XDG_CACHE_HOME), in a directory for each
-jaxlib and kind of CPU. COMPGEN_JAX_CACHE=DIR moves them, COMPGEN_JAX_CACHE=off does without; who
-has set jax's own cache (JAX_COMPILATION_CACHE_DIR) keeps it. No number depends on any of it.
+They lie in ~/.cache/compgen_jax/compilation (or under XDG_CACHE_HOME). COMPGEN_JAX_CACHE=DIR moves
+them, COMPGEN_JAX_CACHE=off does without; JAX_COMPILATION_CACHE_DIR wins.
 """
 
 import contextlib
@@ -27,9 +26,8 @@ for _ in range(2):
 
 
 def enable() -> Path | None:
-    """Makes jax keep what it compiles from now on; the directory, None where it does not. To be
-    called before anything is compiled. Never fails and says nothing: a directory that cannot be
-    written costs the gain and no more."""
+    """Makes jax keep what it compiles from now on; the directory, or None where it does not. Never
+    fails."""
     import jax
 
     root = folder("compilation")
@@ -92,9 +90,8 @@ def folder(name: str) -> Path | None:
 
 
 def _accepts(directory: Path) -> bool:
-    """Whether jaxlib loads here what it stored here, found out once, in a process of its own: on
-    some Intel CPUs it refuses all its entries and says so, in many lines, on stderr
-    (https://github.com/jax-ml/jax/issues/38445)."""
+    """Whether jaxlib loads here what it stored here, found out once in another process: on some
+    Intel CPUs it refuses all its entries (https://github.com/jax-ml/jax/issues/38445)."""
     verdict = directory / "accepted"
     if not verdict.exists():
         command = [sys.executable, "-W", "ignore", "-c", PROBE, str(directory)]

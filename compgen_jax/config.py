@@ -1,7 +1,6 @@
 """What a run is: a task, a model, their training and, for a sweep, the fields that vary.
 
-Frozen dataclasses, checked once, when the whole `Config` is built; `settings` has the machinery.
-Tasks and models bring settings of their own, so no field here knows what is learnt.
+Frozen dataclasses, checked when the `Config` is built; tasks and models bring their own settings.
 """
 
 import dataclasses
@@ -147,16 +146,16 @@ def from_dict(values: dict) -> Config:
 
 
 def changed(config: Config, values: dict, read=None) -> Config:
-    """The config with new values for fields named as in 'task.support.low'; with
-    `read`, each is `read(its text, the value that the field has)`.
-
-    Another 'model.name' or 'task.name' is another family: fields that it shares keep their
-    values. Raises ConfigError for an unknown field and for every bad value.
-    """
+    """The config with new values for fields named as in 'task.support.low'; with `read`, each is
+    `read(its text, the value that the field has)`. A new 'model.name' or 'task.name' keeps the
+    values of shared fields. Raises ConfigError."""
     tree = to_dict(config)
     for group in settings.FAMILIES:
         if f"{group}.name" in values:
-            tree[group] = as_family(config, group, values[f"{group}.name"])
+            kind, before = family(group, values[f"{group}.name"]), getattr(config, group)
+            shared = settings.types(kind).items() & settings.types(type(before)).items()
+            old = {name: tree[group][name] for name, _ in shared if name in tree[group]}
+            tree[group] = to_dict(kind()) | old
     known = list(flat(tree, ROOT))
     for path, value in values.items():
         if f"{ROOT}.{path}" not in known:
@@ -167,28 +166,15 @@ def changed(config: Config, values: dict, read=None) -> Config:
     return from_dict(tree)
 
 
-def as_family(config: Config, group: str, name: str) -> dict:
-    """The settings of another family, as plain values: its defaults, but the config's own values
-    for fields that both families have, of the same type."""
-    kind, current = family(group, name), getattr(config, group)
-    shared = settings.types(kind).items() & settings.types(type(current)).items()
-    values = to_dict(current)
-    return to_dict(kind()) | {field: values[field] for field, _ in shared if field in values}
-
-
 def field_value(config: Config, path: str):
     """The value of a field named as in 'task.support.low'."""
     return attrgetter(path)(config)
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, but for those that decide no
-    number (`UNIDENTIFIED`).
-
-    A field added later, at its default, does not change the identity of an earlier run; so a
-    released default never changes. A user's own family is known by its file's name, wherever that
-    file lies.
-    """
+    """Dotted name and value of every field that is not at its default, but for `UNIDENTIFIED` ones.
+    So a field added later does not change the identity of an earlier run, and a released default
+    never changes. A user's family is known by its file's name."""
     defaults, values = to_dict(Config()), to_dict(config)
     for group in settings.FAMILIES:
         current = getattr(config, group)
@@ -203,8 +189,8 @@ def identity(config: Config) -> dict:
 
 
 def differences(a: Config, b: Config) -> dict:
-    """{field: (its value in `a`, in `b`)} where these differ, but for the name and what decides no
-    number; `ABSENT` in a family that lacks the field."""
+    """{field: (its value in `a`, in `b`)} where these differ, but for the name and `UNIDENTIFIED`
+    fields; `ABSENT` in a family that lacks the field."""
     of_a, of_b = flat(to_dict(a), ROOT), flat(to_dict(b), ROOT)
     pairs = {name: (of_a.get(name, ABSENT), of_b.get(name, ABSENT)) for name in of_a | of_b}
     return {
@@ -226,8 +212,8 @@ def traced_fields(config: Config) -> list[str]:
 
 
 def _check_sweep(config: Config):
-    """Raises ConfigError unless axes and search name fields that trials can differ in, with values
-    that a single run can have."""
+    """Raises ConfigError unless axes and search name fields that trials can differ in, with
+    possible values."""
     axes, search = config.sweep.axes, config.sweep.search
     examples = (
         ("axes", axes, "a field's name and its values, as in (('task.grid', (8, 16)),)"),

@@ -1,10 +1,9 @@
 """Grids of factor values: the order of their cells, their seen neighbours and their sub-grids.
 
 The cells of F factors are all combinations of their values; the first factor varies fastest.
-`sizes` is (V_1, ..., V_F), and B = V_1 ... V_F is the number of cells. An array over the cells,
-(B, ...), laid out as a grid has the shape (V_F, ..., V_1, ...), which for two factors x and y is
-[y, x]. Factor f (from 0) is its axis F - 1 - f. Points (B, F) have their columns in the order of
-the factors. Held-out cells are (B,) bool.
+`sizes` is (V_1, ..., V_F), B their product. An array over the cells, (B, ...), laid out as a grid
+has the shape (V_F, ..., V_1, ...): [y, x] for factors x and y; factor f (from 0) is axis F - 1 - f.
+Points are (B, F) and held-out cells (B,) bool.
 """
 
 import math
@@ -28,8 +27,8 @@ def unfold(values_Bx, sizes, factor: int = 0):
 
 
 def lines_through(maps_PxG, places) -> list:
-    """For each axis of P maps over a grid, (P, V, V', ...), the values (P, V) along it through one
-    cell of each map. `places` has that cell's index (P,) on every axis."""
+    """For each axis of P maps over a grid, (P, V, V', ...), the values (P, V) along it through a
+    cell of each map; `places` are indices (P,) for each axis."""
     lines = []
     for axis, size in enumerate(maps_PxG.shape[1:]):
         index = [place_P[:, None] for place_P in places]
@@ -62,10 +61,8 @@ def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | No
     """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
 
     Args:
-      ordered: for each factor, whether its values have neighbours. If not (an object, a digit), any
-        two different values are 1 apart. None: all are ordered.
-      periods: for each factor, after how many cells it repeats (36 for an angle in steps of 10
-        degrees), or None. None: no factor repeats.
+      ordered: for each factor, whether its values have neighbours; any two others are 1 apart.
+      periods: for each factor, after how many cells it repeats, or None.
     """
     ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
     distances = []
@@ -86,11 +83,9 @@ def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
 
 
 def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=None):
-    """(B,) int: the index of every cell's nearest seen cell, the first of several; see `offsets`.
-
-    `fixed` says of each factor whether that cell must have the same value of it. A cell without
-    such a seen one has its nearest of all. Raises ValueError if no cell is seen.
-    """
+    """(B,) int: the index of the nearest seen cell of every cell, the first of several; among those
+    with the same value of `fixed` factors, if there are any. Raises ValueError if no cell is
+    seen."""
     index = _nearest(held_out_B, sizes, ordered, periods)[1]
     if fixed is None:
         return index
@@ -99,8 +94,8 @@ def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=None):
 
 
 def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
-    """Squared distance and index; infinite where no seen cell has the `fixed` values. A sum over
-    the factors, it is minimised along one after the other, without the pairs of cells in memory."""
+    """Squared distance and index; infinite where no seen cell has the `fixed` values. It is
+    minimised along one factor after the other, without pairs of cells in memory."""
     held_out = checked_mask(held_out_B, sizes)
     if held_out.all():
         raise ValueError("held_out must leave some cell seen")
@@ -136,8 +131,8 @@ def border(width: int, sizes, ordered=None, periods=None):
 
 
 def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
-    """The sizes of the held-out cells as a grid of their own. None if no cell is held out, or they
-    are not all combinations of some values of the factors; these need not be neighbours."""
+    """The sizes of the held-out cells as a grid of their own; None if they are none, or not all
+    combinations of some values."""
     places_QxF = indices(sizes)[checked_mask(held_out_B, sizes)]
     counts = tuple(len(np.unique(column)) for column in places_QxF.T)
     return counts if 0 < math.prod(counts) == len(places_QxF) else None
@@ -146,12 +141,10 @@ def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
 def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
-    Whole values are left out, so that the rest is a grid again: the factor with the most values
-    loses one until the limit is kept, but keeps at least 2. For a factor that keeps k of V values,
-    one is drawn from each of k runs of equal length. Where none of the cells `held_out` would be
-    left, the values of the middle one of these are kept.
-
-    Raises ValueError if the limit is below the smallest such grid.
+    Whole values are left out, of the factor with the most values first, down to 2. A factor keeps a
+    random value of each of k runs of equal length. Where no `held_out` cell would be left, the
+    values of the middle one are kept. Raises ValueError if the limit is below the smallest such
+    grid.
     """
     counts = list(sizes)
     while math.prod(counts) > limit:

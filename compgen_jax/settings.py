@@ -1,8 +1,7 @@
 """Typed settings: frozen dataclasses that are checked before anything compiles.
 
-A *family* of tasks or of models is a dataclass of settings with a method `make`. The library's have
-short names (`FAMILIES`); a user's is named FILE.py:CLASS. Every error is one line that names the
-field, the value it got and what is allowed.
+A *family* of tasks or of models is a dataclass of settings with a method `make`; a user's is named
+FILE.py:CLASS. Every error is one line: the field, its value and what is allowed.
 """
 
 import contextlib
@@ -193,8 +192,8 @@ def load_file(path):
 
 @contextlib.contextmanager
 def in_own_files(*families: Family):
-    """Turns an error inside into a ConfigError, if one of the families is a user's own: with file
-    and line where that file raised it."""
+    """Turns an error inside into a ConfigError with file and line, if a user's own family is among
+    these."""
     try:
         yield
     except ConfigError:
@@ -249,9 +248,8 @@ def to_dict(node) -> dict:
 
 
 def build(kind: type, values, path: str):
-    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default; a field
-    of `FORMER` may still have its value. Raises ConfigError for an unknown field; `check_fields`
-    checks the values."""
+    """The `kind` that `to_dict` (or its JSON) describes; a missing field has its default. Raises
+    ConfigError for an unknown field."""
     names = [item.name for item in fields(kind)]
     hint = f"must be a group of fields: {', '.join(names)}"
     demand(isinstance(values, dict), f"{path}={values!r}: {hint}")
@@ -289,7 +287,7 @@ def flat(node, path: str) -> dict:
 
 def leaves(node, path: str, is_traced: bool = False):
     """(dotted name, value, type, metadata with `traced`) of every field that is no group. Raises
-    ConfigError for a group of a wrong type."""
+    ConfigError."""
     for item in fields(node):
         value, annotation = getattr(node, item.name), types(type(node))[item.name]
         name = f"{path}.{item.name}"

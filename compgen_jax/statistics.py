@@ -24,8 +24,8 @@ def mean_with_interval(values_T, name: str = "") -> dict:
 
 
 def in_range(name: str, number: dict) -> dict:
-    """A {'value', 'ci95'}; if its name says a share (`SHARE`), its interval ends at 0 and 1. None
-    and NaN, what is not known, stay."""
+    """A {'value', 'ci95'}; if its name says a share (`SHARE`), its interval ends at 0 and 1. NaN
+    and None stay."""
     if number["value"] is None or not (SHARE.search(name) and 0 <= number["value"] <= 1):
         return number
     ends = [end if end is None else min(max(end, 0.0), 1.0) for end in number["ci95"]]
@@ -33,8 +33,7 @@ def in_range(name: str, number: dict) -> dict:
 
 
 def geometric_mean_with_interval(values_T) -> dict:
-    """The same of the logarithms of positive values, as errors are, whose logarithms are near
-    normal."""
+    """The same of the logarithms of positive values."""
     number = mean_with_interval(np.log(values_T))
     ends = [float(np.exp(end)) for end in number["ci95"]]
     return {"value": float(np.exp(number["value"])), "ci95": ends}
@@ -59,12 +58,9 @@ def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
 
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
-    """Student's t interval of the mean of T independent values: exact for normal ones, for others
-    docs/findings/criteria.md has its simulated coverage. NaN for a single value, which shows no
-    spread.
-
-    ValueError unless the values are a non-empty vector.
-    """
+    """Student's t interval of the mean of T independent values; NaN for a single one. ValueError
+    unless the values are a non-empty vector. docs/findings/criteria.md has its simulated
+    coverage."""
     values = np.asarray(values_T, np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"values must be a non-empty vector over seeds, not {values.shape}")
@@ -82,9 +78,8 @@ def half_width(values_xT, level: float = LEVEL):
 
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
-    """The least number of seeds whose interval of the mean would leave out 0, if mean and standard
-    deviation stay those of these values. None if no number would: for a single value, and for a
-    mean of 0 but for rounding or not beyond `least`, the least half width of an interval."""
+    """The least number of seeds whose interval of the mean would leave out 0 at this mean and
+    standard deviation. None if no number would; `least` is the least half width of an interval."""
     values = np.asarray(differences_T, np.float64)
     if values.size < 2 or not np.isfinite(values).all():
         return None
@@ -103,8 +98,7 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
 
 def median_with_interval(values_T) -> dict:
     """{'value': median, 'ci95': [low, high]} over seeds: the half width of the mean's interval,
-    times how much further a median of normal values spreads than their mean. Its simulated coverage
-    is in docs/findings/criteria.md."""
+    times how much further a median of normal values spreads."""
     values = np.asarray(values_T, np.float64)
     median, (low, high) = float(np.median(values)), t_interval(values)
     half = spread_of_median(len(values)) * (high - low) / 2
@@ -119,11 +113,9 @@ def spread_of_median(count: int, samples: int = 100_000) -> float:
 
 
 def jackknife_interval(full_x, without_xS, most: float = np.inf):
-    """(..., 2) interval of a smooth statistic of S seeds, or groups, that is no mean over them: the
-    t interval of its pseudo-values S full - (S - 1) without (Tukey 1958), no end above `most`.
-    `without` is the statistic without each seed in turn. NaN for a single seed, and where one is
-    undefined.
-    """
+    """(..., 2) interval of a smooth statistic of S seeds: the t interval of its pseudo-values S
+    full - (S - 1) without (Tukey 1958), no end above `most`; NaN for a single seed. `without` is
+    the statistic without each seed in turn."""
     without_xS = np.asarray(without_xS)
     count = without_xS.shape[-1]
     if count < 2:
@@ -134,10 +126,8 @@ def jackknife_interval(full_x, without_xS, most: float = np.inf):
 
 
 def mean_band(values_TxL):
-    """Mean and ends of its interval over the seeds that have a finite value; (3, L).
-
-    NaN in a column where none has; where one seed shows no spread the ends are the mean itself.
-    """
+    """(3, L): mean and ends of its interval over the seeds that have a finite value; NaN where none
+    has, the mean itself where one has."""
     values_TxL = np.asarray(values_TxL, np.float64)
     band_3xL = np.full((3, values_TxL.shape[1]), np.nan)
     for column, values in enumerate(values_TxL.T):

@@ -14,8 +14,7 @@ from compgen_jax.settings import choice, number
 
 
 class ConvTranspose(nn.Module):
-    """Transposed convolution with the parameters of `nn.ConvTranspose` ('SAME' padding); see
-    `models.convolution` for `lowering` and `models.initializers` for `law`."""
+    """`nn.ConvTranspose` with SAME padding, by a `lowering`."""
 
     features: int
     kernel_size: int
@@ -31,9 +30,8 @@ class ConvTranspose(nn.Module):
 
 
 class RenderCode(nn.Module):
-    """Transposed convolution of a code (..., E), as a 1 x 1 image, to (..., side, side, features).
-    Output (i, j) uses the kernel at (side-1-i, side-1-j), as in `nn.ConvTranspose` with 'VALID'
-    padding. If `broadcast`, all pixels share one kernel."""
+    """Transposed convolution of a code (..., E), as a 1 x 1 image, to (..., side, side, features),
+    with VALID padding; if `broadcast`, all pixels share one kernel."""
 
     features: int
     side: int
@@ -78,9 +76,8 @@ class Conv(Model):
         return ConvDecoder(self.image_side(shapes, 4), self, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
-        """See `Model.pad_params`. Only the first layer's kernel (side, side, E, C) depends on the
-        grid. Its flipped rows and columns are kept at their end, and each factor's part of the code
-        at the beginning of the larger grid's part."""
+        """Only the first layer's kernel (side, side, E, C) depends on the grid: its rows and
+        columns are flipped, so they are kept at the end."""
         layers = params["params"]
         kernel = layers["render"]["kernel"]
         beyond = like["params"]["render"]["kernel"].shape[0] - kernel.shape[0]
@@ -93,12 +90,8 @@ class Conv(Model):
 
 
 class ConvDecoder(nn.Module):
-    """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
-
-    The first layer renders the code; `depth` hidden layers follow, of which some double the side
-    (kernel 4, stride 2) and the others keep it (kernel 3). These layers are recorded. A last,
-    linear layer (kernel 3) gives the image.
-    """
+    """Code -> image by transposed convolutions, CNN(E, width, depth) of the paper: a layer renders
+    the code, hidden layers double the side or keep it, a linear one gives the image."""
 
     grid: int
     settings: Conv

@@ -35,12 +35,10 @@ class ConvBatchNorm(Model):
 class ConvBatchNormDecoder(nn.Module):
     """Code -> image with values between 0 and 1.
 
-    A linear layer gives an N/4 x N/4 image of C channels. Two transposed convolutions (kernel 4,
-    stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side. A
-    convolution (kernel 3) to one channel and a sigmoid follow.
-
-    Each batch moves the running means and variances by a tenth of the way, as in PyTorch, whose
-    running variance is the unbiased one: n/(n-1) times this one, n pixels being in the batch.
+    A linear layer gives an N/4 x N/4 image of C channels; two transposed convolutions (kernel 4,
+    stride 2, to C and C/2 channels), each with BatchNorm and ReLU; a convolution (kernel 3) and a
+    sigmoid. Batches move the running statistics by a tenth, as in PyTorch, whose running variance
+    is the unbiased one, n/(n-1) times this one.
     """
 
     grid: int

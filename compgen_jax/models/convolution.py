@@ -1,8 +1,8 @@
-"""Transposed convolutions of the decoders as matrix products, which XLA:CPU runs at full speed
-inside a compiled loop; its gradients of `lax.conv_general_dilated` are ten times slower there.
+"""Transposed convolutions as matrix products, which XLA:CPU runs at full speed inside a compiled
+loop; its gradients of `lax.conv_general_dilated` are ten times slower there.
 
-Shape letters: B examples, H and W input sides, I and O channels, k kernel side, s stride,
-T and S numbers of tiles along H and W, P = B T S.
+Shape letters: B examples, H and W input sides, I and O channels, k kernel side, s stride, T and S
+numbers of tiles along H and W, P = B T S.
 """
 
 import math
@@ -69,8 +69,8 @@ def choose_lowering(backend, trials, precision="float32"):
 
 
 def cast_kernels(params, dtype):
-    """A decoder's parameters with every kernel in `dtype`. Biases stay as they are: their gradients
-    are sums over a batch's pixels, of which XLA:CPU's, in bfloat16, lose three quarters."""
+    """A decoder's parameters with every kernel in `dtype`; biases stay: XLA:CPU sums their
+    gradients wrongly in bfloat16."""
 
     def cast(path, leaf):
         return leaf.astype(dtype) if path[-1].key == "kernel" else leaf
@@ -83,13 +83,11 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
 
     Args:
       x: (..., H, W, I).  stride: s.
-      kernel: (k, k, I, O), not flipped; k = 3 with stride 1, or k = 4 with stride 2. Its dtype is
-        that of the products and of the result.
-      lowering: one of `LOWERINGS`, which compute the same map. "winograd", and "gemm" in bfloat16,
-        have no forward mode: `jax.jvp` raises a TypeError.
+      kernel: (k, k, I, O), not flipped; k = 3 with s = 1, or k = 4 with s = 2; the result has
+        its dtype.
+      lowering: one of `LOWERINGS`. "winograd", and "gemm" in bfloat16, have no forward mode.
 
-    Returns (..., s H, s W, O). Raises ValueError for other shapes, an unknown lowering, and
-    "winograd" in bfloat16, whose rounding its transforms amplify.
+    Returns (..., s H, s W, O). Raises ValueError for other shapes, and for "winograd" in bfloat16.
     """
     rows, columns, inputs, outputs = kernel.shape
     if rows != columns or (rows, stride) not in KERNEL_STRIDES or x.shape[-1] != inputs:
@@ -138,8 +136,8 @@ _product_bfloat16.defvjp(lambda x, w: (_product_bfloat16(x, w), (x, w)), _produc
 
 
 def _gemm(x, kernel, stride):
-    """Each of the s^2 phases of y is a product of windows of x with every s-th kernel row and
-    column: output row s j + p reads the input rows j + p + n - 1 by the kernel rows p + s n."""
+    """Phases of y are products: output row s j + p reads the input rows j + p + n - 1 by the kernel
+    rows p + s n."""
     b, h, w, i = x.shape
     taps = kernel.shape[0] // stride
     rows = []
@@ -161,8 +159,8 @@ def _windows(x, rows, columns):
 
 
 def _banded(x, kernel):
-    """k = 3, s = 1 for few input and output channels: tiles of one row of y, of all channels, are
-    the product of the tiles of the three rows of x around it and a banded matrix."""
+    """k = 3, s = 1 for few channels: tiles of one row of y are the product of the tiles of the
+    three rows of x around it and a banded matrix."""
     b, h, w, i = x.shape
     o = kernel.shape[-1]
     n_tiles = -(-w // BANDED_TILE)
@@ -219,8 +217,8 @@ def _to_tiles(x_bhwc, matrix, m, t, s):
 
 
 def _from_tiles(tiles, matrix, t, s):
-    """Tiles (n n, B T S, C) back to (B, m T, m S, C) by an (m, n) matrix, or an (m, 3 n) matrix
-    that reads the tile itself, the one before and the one after."""
+    """Tiles (n n, B T S, C) back to (B, m T, m S, C) by an (m, n) matrix, or an (m, 3 n) one that
+    also reads the tiles before and after."""
     m, n = len(matrix), math.isqrt(len(tiles))
     c = tiles.shape[-1]
 
@@ -294,8 +292,8 @@ _winograd.defvjp(_winograd_fwd, _winograd_bwd)
 
 
 def _doubling_winograd(x, kernel):
-    """k = 4, s = 2: a 2 x 2 kernel gives 2 x 2 blocks of y as channels, from one row and column
-    before y to one after it. Row r of a block reads the kernel rows 1 - r and 3 - r."""
+    """k = 4, s = 2: a 2 x 2 kernel gives 2 x 2 blocks of y as channels; row r of a block reads the
+    kernel rows 1 - r and 3 - r."""
     b, h, w, i = x.shape
     o = kernel.shape[-1]
     blocks = kernel.reshape(2, 2, 2, 2, i, o)[:, ::-1, :, ::-1].transpose(0, 2, 4, 1, 3, 5)

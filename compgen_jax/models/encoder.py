@@ -32,8 +32,7 @@ class Encoder(Model):
 
 
 class HalvingConv(nn.Module):
-    """Convolution of kernel 3, stride 2 and padding 1, with the parameters of `nn.Conv`, as one
-    matrix product of windows (see `models.convolution`)."""
+    """`nn.Conv` of kernel 3, stride 2 and padding 1, as one matrix product of windows."""
 
     features: int
 
@@ -55,10 +54,7 @@ class HalvingConv(nn.Module):
 
 class ConvEncoder(nn.Module):
     """Image -> vector: convolutions (stride 2, padding 1) and a layer of `hidden` units, each with
-    a ReLU; then a linear layer.
-    By default it is the network of the authors' encoder_exps/bump.py and scalar.py.
-    Attributes: outputs, O; colour, whether the image is (H, W, C).
-    """
+    a ReLU; then a linear layer, as in the authors' encoder_exps/bump.py and scalar.py."""
 
     outputs: int
     colour: bool

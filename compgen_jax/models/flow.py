@@ -1,8 +1,7 @@
 """Conditional flow matching: a decoder that draws an image by taking noise out of it, in steps.
 
-Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: x_t =
-(1 - t) noise + t image, t from 0 to 1. The network says the image from x_t, t and the code, and
-sampling follows dx/dt = (image said - x) / (1 - t).
+Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: x_t = (1 -
+t) noise + t image. The network predicts the image; sampling follows dx/dt = (image - x) / (1 - t).
 """
 
 from dataclasses import dataclass
@@ -44,9 +43,8 @@ class Flow(Model):
 
 
 class FlowDecoder(nn.Module):
-    """Code -> image, a deterministic sample: each initialisation draws the noise that all of its
-    samples start from. In training every example has a time, uniform from 0 to 1, and noise of its
-    own."""
+    """Code -> image, a deterministic sample: each initialisation draws the noise that its samples
+    start from. In training every example has a uniform time and its own noise."""
 
     grid: int
     settings: Flow
@@ -85,8 +83,8 @@ class FlowDecoder(nn.Module):
 
 
 class Denoiser(ConvDecoder):
-    """Noisy image, time and code -> image: the paper's decoder, which reads the noisy image at each
-    of its three sizes. Two convolutions halve it, to C/2 (rounded up) and to C channels."""
+    """Noisy image, time and code -> image: the decoder of the paper, which reads the noisy image at
+    each of its three sizes."""
 
     @nn.compact
     def __call__(self, noisy, time, code):

@@ -1,11 +1,9 @@
 """Layers of the calling module, with initial weights by one of these laws:
 
-'torch'   kernel and bias from U(-b, b), b = 1/sqrt(fan_in), PyTorch's default. For a linear layer
-          fan_in is the number of inputs. For a transposed convolution it is OUTPUT channels times
-          kernel area, because PyTorch stores that kernel as (in, out, k, k).
+'torch'   U(-b, b), b = 1/sqrt(fan_in), PyTorch's default. For a transposed convolution its fan_in
+          is OUTPUT channels times kernel area, because PyTorch stores that kernel as (in, out, k, k).
 'fan_in', 'fan_out'
-          kernels from a normal of variance 2/fan (He et al. 2015), where fans are those of Flax's
-          kernels; biases are zero. The authors' rotation network has these.
+          kernels from a normal of variance 2/fan (He et al. 2015), with Flax's fans; biases 0.
 """
 
 import math

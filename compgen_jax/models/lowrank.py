@@ -1,9 +1,6 @@
 """The paper's decoder of low-rank embeddings and their penalty (section 4.1, Eq 8 to 11; appendix
 C, Eq 44 to 48), for any number of factors.
 
-Every value of a factor is a token with an embedding matrix, a sum of K rank-1 terms. The embeddings
-of the factors' tokens are the channels of an image, which a few convolutions decode.
-
 Shape letters: H and W sides of the image, F factors, V tokens of a factor, K terms.
 """
 
@@ -51,16 +48,13 @@ def unit(vectors):
 
 
 def embeddings(params) -> tuple[Factor, ...]:
-    """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its
-    variables."""
+    """The terms of a `LowRankDecoder`'s embeddings, factor by factor, from its variables."""
     count = sum(name.startswith("embed_") for name in params["params"])
-    return tuple(terms(params["params"][name]) for name in embedding_names(count))
-
-
-def terms(parameters) -> Factor:
-    """The terms of one factor's embeddings, from its parameters."""
-    raw = parameters["left"], parameters["right"]
-    return Factor(parameters["values"], *map(unit, raw), *raw)
+    factors = []
+    for name in embedding_names(count):
+        values, left, right = (params["params"][name][key] for key in ("values", "left", "right"))
+        factors.append(Factor(values, unit(left), unit(right), left, right))
+    return tuple(factors)
 
 
 def embedding_names(factors: int) -> tuple[str, ...]:
@@ -93,7 +87,7 @@ class PenaltyConfig:
 
 def entropy(values_VxK):
     """(V,) entropy in nats of every token's energy, lambda_k^2, over its terms (paper Eq 9, 10,
-    45): log K for K equal terms, 0 for one and for none."""
+    45)."""
     energy_VxK = jnp.square(values_VxK)
     total_Vx1 = jnp.sum(energy_VxK, axis=1, keepdims=True)
     shares_VxK = energy_VxK / jnp.where(total_Vx1 > 0, total_Vx1, 1.0)
@@ -101,8 +95,8 @@ def entropy(values_VxK):
 
 
 def variance(vectors_VxKxH):
-    """(V,) unbiased variance of the entries of each vector, summed over a token's terms (paper Eq
-    11, 46); 0 for constant vectors."""
+    """(V,) unbiased variance of each vector's entries, summed over a token's terms (paper Eq 11,
+    46)."""
     return jnp.sum(jnp.var(vectors_VxKxH, axis=2, ddof=1), axis=1)
 
 
@@ -199,14 +193,11 @@ class Embedding(nn.Module):
         """(..., V) one-hot -> (..., H, W), indexed [y, x]. Zeros, a missing factor, give zeros."""
         shape = code.shape[-1], self.terms
         on_sphere = lambda key, shape: unit(jax.random.normal(key, shape))
-        parameters = {
-            "values": self.param("values", nn.initializers.normal(self.terms**-0.5), shape),
-            "left": self.param("left", on_sphere, (*shape, self.rows)),
-            "right": self.param("right", on_sphere, (*shape, self.columns)),
-        }
-        factor = terms(parameters)
+        values = self.param("values", nn.initializers.normal(self.terms**-0.5), shape)
+        left = unit(self.param("left", on_sphere, (*shape, self.rows)))
+        right = unit(self.param("right", on_sphere, (*shape, self.columns)))
         # the code picks its token's terms, so that no other token's matrix is formed
-        values, left, right = (jnp.tensordot(code, array, axes=1) for array in factor[:3])
+        values, left, right = (jnp.tensordot(code, x, axes=1) for x in (values, left, right))
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
 
 
@@ -224,15 +215,9 @@ def dilated(layer, x, dilation: int):
 class LowRankDecoder(nn.Module):
     """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9).
 
-    The embeddings of the factors' tokens are F channels of an H x W image. A PReLU, hidden
-    transposed convolutions (kernel 3), each with a PReLU, and a last, linear one make the image.
-    Recorded are the embeddings (before their PReLU) and the hidden layers (after theirs).
-
-    Vectors are scaled to unit length at each use. So they are not orthogonal, and the values are
-    not singular values, as they are in the paper's text.
-
-    Attributes: shape, (H, W) or (H, W, C) of the image; parts, V of each factor; dilations, of the
-    hidden layers.
+    Vectors are scaled to unit length at each use, so they are not orthogonal, and the values are
+    not singular values as in the text. Attributes: shape, (H, W) or (H, W, C) of the image; parts,
+    V of each factor; dilations.
     """
 
     shape: tuple

@@ -62,8 +62,8 @@ class Model(Family):
         return None
 
     def pad_params(self, params, like, parts, parts_like):
-        """The parameters, padded to a larger grid's, whose shapes are those of `like`. `parts` and
-        `parts_like`: the lengths of the code's parts, one for each factor, on either grid."""
+        """The parameters, padded to the shapes `like` of a larger grid; the lengths of the parts of
+        the code on either grid."""
         raise NotImplementedError
 
     def apply(self, module, variables, inputs):
@@ -73,8 +73,8 @@ class Model(Family):
         return jax.vmap(lambda example: module.apply(variables, example))(inputs)
 
     def train_apply(self, module, variables, batch, counts_B, key):
-        """(outputs, variables) of a batch (`tasks.task.Example`) in training, of which the examples
-        `counts_B` (bool) count. The variables hold what the batch wrote beside the parameters."""
+        """(outputs, variables) in training of a batch (`tasks.task.Example`), of which the examples
+        `counts_B` (bool) count."""
         if not self.training_mode:
             return self.apply(module, variables, batch.input)[0], variables
         target = (batch.target,) if self.sees_target else ()
@@ -91,8 +91,8 @@ class Model(Family):
         require(fits, "training.precision", precision, hint)
 
     def array_shape(self, array, what: str, ranks=()) -> tuple[int, ...]:
-        """The shape of an input or output that is one array, of one of the `ranks`, if there are
-        any. Raises ConfigError for another one; `what` says what the model needs or gives."""
+        """The shape of an input or output that is one array, of one of the `ranks` if given. Raises
+        ConfigError for another; `what` says what the model needs."""
         fits = isinstance(array, jax.ShapeDtypeStruct) and (not ranks or array.ndim in ranks)
         require(fits, "model.name", self.name, f"{what}, not {array}")
         return array.shape
@@ -107,7 +107,7 @@ class Model(Family):
 
     def image_side(self, shapes: Shapes, multiple: int = 1) -> int:
         """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
-        shapes, and for an N that is no multiple."""
+        shapes or an N that is no multiple."""
         self.code_length(shapes)
         height, width = self.image_shape(shapes, (2,))
         hint = f"draws square images, not {height} x {width}"
@@ -139,6 +139,5 @@ def split(code, parts, axis: int = -1):
 
 
 def name_layers(layers) -> dict:
-    """{'layer_00': input, 'layer_01': first hidden layer, ...}. JAX sorts the keys of a dict, which
-    keeps this order."""
+    """{'layer_00': input, 'layer_01': first hidden layer, ...}, in the order of sorted keys."""
     return {f"layer_{index:02d}": layer for index, layer in enumerate(layers)}

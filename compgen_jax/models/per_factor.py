@@ -1,8 +1,8 @@
 """Decoders that combine one network per factor in a known way: a sum, or a sum of products.
 
-Additive: Lachapelle et al. (2023), "Additive decoders for latent variables identification and
-Cartesian-product extrapolation", NeurIPS. Multiplicative: Wiedemer et al. (2023), "Compositional
-generalization from first principles", NeurIPS. A bump is a product of a stripe in x and one in y.
+Lachapelle et al. (2023), "Additive decoders for latent variables identification and
+Cartesian-product extrapolation", NeurIPS; Wiedemer et al. (2023), "Compositional generalization
+from first principles", NeurIPS.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from compgen_jax.settings import number, require
 
 
 def parts_of_factors(model: Model, shapes: Shapes) -> tuple[int, ...]:
-    """Lengths of the code's parts, one for each factor. Raises ConfigError for an input that is not
-    a code of two or more factors, and for an output that is not one array."""
+    """Lengths of the code's parts, one for each factor. Raises ConfigError for an input without two
+    or more, and an output that is not one array."""
     length, parts = model.code_length(shapes), shapes.parts
     needed = "needs a code with a part for each of two or more factors"
     fits = len(parts) > 1 and sum(parts) == length
@@ -41,11 +41,8 @@ class Additive(Model):
 
 
 class AdditiveDecoder(nn.Module):
-    """Code -> sum over the factors f of MLP_f(part f of the code).
-
-    Each factor's `MLPDecoder` has its own parameters and output bias. Recorded are the code and the
-    hidden layers, with the units of all factors side by side.
-    """
+    """Code -> sum over the factors f of MLP_f(part f of the code), each with its own parameters and
+    output bias; layers are recorded side by side."""
 
     shape: tuple
     parts: tuple
@@ -58,8 +55,7 @@ class AdditiveDecoder(nn.Module):
         return sum(outputs), layers
 
     def of_each_factor(self, shape, code, **last) -> tuple:
-        """The outputs of an `MLPDecoder` for each factor, of its part of a code, and the
-        activations by layer name, with the units of all these networks side by side."""
+        """The outputs of an `MLPDecoder` for each factor, and their activations side by side."""
         network = partial(MLPDecoder, shape, self.settings.width, self.settings.depth, **last)
         outputs, activations = [], []
         for f, part in enumerate(split(code, self.parts), start=1):
@@ -84,11 +80,8 @@ class Multiplicative(Model):
 
 
 class MultiplicativeDecoder(AdditiveDecoder):
-    """Code -> bias + sum_k prod_f M_fk(part f of the code), entry by entry.
-
-    M_f is an `MLPDecoder` of factor f's own and gives K arrays of the output's shape, K being the
-    `terms`. The bias is such an array too, the same for all codes and zero at first.
-    """
+    """Code -> bias + sum_k prod_f M_fk(part f of the code), entry by entry: M_f is an `MLPDecoder`
+    with K = `terms` arrays as output; the bias is an array too."""
 
     @nn.compact
     def __call__(self, code):

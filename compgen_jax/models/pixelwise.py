@@ -1,8 +1,5 @@
-"""A decoder that all pixels share. It shows what weight sharing alone does for composition.
-
-The authors' repository has it, the paper does not. A decoder with parameters for each pixel cannot
-draw at pixels that training left blank, for any code; this one has none, unless it is asked to.
-"""
+"""A decoder that all pixels share, in the authors' repository, not in the paper: what weight
+sharing alone does."""
 
 import math
 from dataclasses import dataclass
@@ -60,10 +57,9 @@ class Pixelwise(Model):
 class PixelwiseDecoder(nn.Module):
     """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
 
-    A pixel's token is a linear map of the code, the same for all pixels if `shared`, plus the fixed
-    `position_code`. Dense layers follow, each with a PReLU, and a linear layer to one number. Where
-    only the image is used, it is drawn in parts of a few rows, with at most `at_once` units of one
-    layer (0: all pixels).
+    A token is a linear map of the code plus `position_code`; dense layers with PReLU follow. Where
+    only the image is used, it is drawn in parts of rows, with at most `at_once` units of one layer
+    (0: all).
     """
 
     grid: int

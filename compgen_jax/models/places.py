@@ -9,10 +9,8 @@ LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi ti
 
 
 def position_code(grid: int, width: int) -> np.ndarray:
-    """(N, N, width), indexed [y, x]: [sin(w_i x); cos(w_i x); sin(w_i y); cos(w_i y)].
-
-    w_i = 10000^(-4 i / width), i = 0..width/4 - 1 (Vaswani et al. 2017, section 3.5, for each
-    axis). Coordinates are the integers 0..N-1; the authors take N numbers from 0 to N.
+    """(N, N, width), indexed [y, x]: [sin(w_i x); cos(w_i x); sin(w_i y); cos(w_i y)], w_i =
+    10000^(-4 i / width), i = 0..width/4 - 1 (Vaswani et al. 2017, section 3.5, for each axis).
     """
     frequencies = LONGEST ** (-np.arange(width // 4) / (width // 4))
     phases = np.arange(grid)[:, None] * frequencies

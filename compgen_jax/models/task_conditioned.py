@@ -1,6 +1,5 @@
-"""Students: models that are told of a task and answer its inputs, (code (E,), inputs (S, I)) ->
-answers (S, O), as in "Scaling can lead to compositional generalization" (NeurIPS 2025). Activations
-have a leading axis over the inputs.
+"""Students that are told of a task and answer its inputs, (code (E,), inputs (S, I)) -> answers
+(S, O), as in "Scaling can lead to compositional generalization" (NeurIPS 2025).
 """
 
 from dataclasses import dataclass
@@ -176,8 +175,7 @@ class Block(nn.Module):
 
 
 def rotated(values_SxHxD):
-    """Pairs of channels turned by an angle that grows with the position: a product of two depends
-    on the distance between their positions alone."""
+    """Pairs of channels turned by an angle that grows with the position (Su et al. 2021)."""
     length, _, size = values_SxHxD.shape
     rates = SLOWEST ** (-jnp.arange(size // 2) / (size // 2))
     angle = (jnp.arange(length)[:, None] * rates[None])[:, None, :]

@@ -44,13 +44,8 @@ class Transformer(Model):
 
 
 class PixelTransformer(nn.Module):
-    """Code -> image by attention among pixels.
-
-    A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
-    `position_code` (the authors' code orders its channels differently). `depth` blocks follow, and
-    a linear layer from each token to one number. Recorded are the code, the tokens and the output
-    of each block, as images.
-    """
+    """Code -> image by attention among pixels: a token is a linear map of the code plus
+    `position_code` (the authors order its channels differently)."""
 
     grid: int
     settings: Transformer
@@ -75,9 +70,8 @@ class PixelTransformer(nn.Module):
 
 
 class Block(nn.Module):
-    """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017). Values
-    are dropped at `rate` at four places: attention's weights, its output, the ReLU's output, the
-    dense layers' output."""
+    """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017); drops
+    attention's weights, its output, the ReLU's output and the layers' output at `rate`."""
 
     heads: int
     hidden: int
@@ -104,9 +98,8 @@ class Block(nn.Module):
 
 
 def attention(query, key, value, dropout_key, rate: float):
-    """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`. It
-    takes one example at a time, and the backward pass computes its weights (H, S, S) again: those
-    of a batch would need most of the memory."""
+    """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`;
+    example by example, with weights computed again in the backward pass, for memory."""
 
     @partial(jax.checkpoint, prevent_cse=False)
     def attend(query, key, value, dropout_key):
@@ -122,8 +115,8 @@ def attention(query, key, value, dropout_key, rate: float):
 
 
 def dropped(key, values, rate: float):
-    """The values, each set to 0 with probability `rate` and else divided by 1 - `rate`. The rate is
-    rounded to a multiple of 2^-16."""
+    """The values, each set to 0 with probability `rate` (to 2^-16) and else divided by 1 -
+    `rate`."""
     size, below = values.size, round(rate * 2**16)
     # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))

@@ -1,7 +1,7 @@
 """Decoders that double a small map until it has the size of the image.
 
-Montero et al. (2021), "The role of disentanglement in generalisation", ICLR, train them on the true
-factors of 64 x 64 images. Layouts have the names of the authors' code.
+Montero et al. (2021), "The role of disentanglement in generalisation", ICLR. Layouts have the names
+of the authors' code.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from compgen_jax.settings import choice, require
 
 
 class Layout(NamedTuple):
-    """units: of the dense layers before the map.  channels: of the map and, from it on, of each
-    hidden layer; so the side is doubled as often as there are numbers."""
+    """units of the dense layers before the map; channels of the map and of each layer behind it,
+    which doubles the side."""
 
     units: tuple
     channels: tuple
@@ -67,9 +67,8 @@ class Upsampling(Model):
 
 
 class UpsamplingDecoder(nn.Module):
-    """Code -> image: dense layers, of which the last gives a map, and transposed convolutions
-    (kernel 4, stride 2) that double its side. Each layer but the last, the image, ends in the
-    activation and is recorded.
+    """Code -> image: dense layers, the last of which gives a map, and transposed convolutions
+    (kernel 4, stride 2) that double its side.
 
     Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`.
     """

@@ -1,7 +1,7 @@
-"""What a training would cost: steps, FLOPs, memory and time; nothing is written.
+"""What a training would cost; nothing is written.
 
-FLOPs are XLA's count for one step of one trial, before it optimises the program; a loop inside a
-step counts once. The program with the most work is timed, and the others by their FLOPs.
+FLOPs are XLA's count for one step of one trial, where a loop counts once. The program with the most
+work is timed, and the others by their FLOPs.
 """
 
 import sys
@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 
@@ -20,29 +19,15 @@ from compgen_jax.runs import results, study, sweep_table
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import contracts, loop
 from compgen_jax.training.loop import Trial
-from compgen_jax.training.program import Program, check_room
+from compgen_jax.training.program import check_room
 
 FIRST_STEPS, SECONDS = 3, 2.0  # timed steps: so many first, then about so long
 MOST_TIMED = 32  # trials that are timed
 
 
-class Timing(NamedTuple):
-    """Measured seconds of the trials of one program.
-
-    compile: until its first step was taken.  step: one step of all trials.  steps: so many were
-    timed.  score: one evaluation of all trials.  memory: bytes on each device, by the compiler.
-    """
-
-    compile: float
-    step: float
-    steps: int
-    score: float
-    memory: int
-
-
 def describe(config: Config) -> list[str]:
-    """The lines of `--dry_run`. Compiles the program with the most work and takes some steps of it.
-    Raises ConfigError as training does, and RunError where seeds cannot fit into memory."""
+    """The lines of `--dry_run`. Raises ConfigError as training does, and RunError where seeds
+    cannot fit into memory."""
     began, evaluations = time.perf_counter(), 1
     if config.is_sweep:
         trials = sweep_table.first_trials(config)
@@ -63,50 +48,45 @@ def describe(config: Config) -> list[str]:
     timed = min(counts[largest], MOST_TIMED)
     seeds = {"training.seeds": tuple(range(timed))}
     job = study.Job(changed(programs[largest].config, seeds), programs[largest].task, Path())
-    timing = measure(*study.compiled([job]), timed, began)
-    per_step = timing.step / (timed * flops[largest]) * sum(work.values())
-    per_evaluation = timing.score / timed * len(singles)
-    seconds = len(programs) * timing.compile + per_step + evaluations * per_evaluation
+    program, trials = study.compiled([job])
+    print("compiling, and timing a few steps ...", file=sys.stderr)
+
+    def advance(state, steps: int):
+        """The state after so many steps, and the seconds that they took."""
+        start = time.perf_counter()
+        state, _ = program.advance(trials, state, steps, timed, lambda losses: None)
+        return jax.block_until_ready(state), time.perf_counter() - start
+
+    state, _ = advance(program.init(trials), 1)
+    compiling = time.perf_counter() - began
+    state, first = advance(state, FIRST_STEPS)
+    timed_steps = max(FIRST_STEPS, min(program.chunk_steps, int(SECONDS / first * FIRST_STEPS)))
+    state, stepping = advance(state, timed_steps)
+    program.score(trials, state, timed)  # waits until it is compiled
+    start = time.perf_counter()
+    program.score(trials, state, timed)
+    scoring = (time.perf_counter() - start) / timed * len(singles)
+    training = stepping / (timed_steps * timed * flops[largest]) * sum(work.values())
+    seconds = len(programs) * compiling + training + evaluations * scoring
+    memory = program.memory(trials, state) / 1e6
     sizes = [parameters(single.config) for single in programs.values()]
     steps, number = sum(single.steps for single in singles), text.number
     devices = f"{jax.local_device_count()} x {jax.local_devices()[0].device_kind}"
-    whole, compiling = (timedelta(seconds=round(s)) for s in (seconds, timing.compile))
+    whole, compiling = (timedelta(seconds=round(s)) for s in (seconds, compiling))
     lines = [
         *results.describe(programs[largest].task),
         f"{len(singles)} trials, {steps:,} steps in all, programs: {len(programs)}",
         f"parameters of one network: {min(sizes):,} to {max(sizes):,}",
         f"FLOPs: {number(sum(work.values()))} in all, {number(flops[largest])} for a step of one "
         "trial of the program with the most work",
-        f"memory: {timing.memory / 1e6:,.1f} MB on each device for {timed} of its trials, by the "
+        f"memory: {memory:,.1f} MB on each device for {timed} of its trials, by the "
         "compiler's estimate",
-        f"time on {devices}: about {whole} (h:m:s), from {timing.steps} of its steps that were "
+        f"time on {devices}: about {whole} (h:m:s), from {timed_steps} of its steps that were "
         f"timed after compiling ({compiling})",
     ]
     if search := config.sweep.search.field:
         lines.append(f"a search along {search} adds trials, which are not counted here")
     return [*(f"{config.name}: {line}" for line in lines), "nothing was written"]
-
-
-def measure(program: Program, trials: Trial, count: int, began: float) -> Timing:
-    """Seconds of `count` trials; `began` is when compiling did, on `time.perf_counter`."""
-    print("compiling, and timing a few steps ...", file=sys.stderr)
-
-    def advance(state, steps: int):
-        """The state after so many steps, and the seconds that they took."""
-        start = time.perf_counter()
-        state, _ = program.advance(trials, state, steps, count, lambda losses: None)
-        return jax.block_until_ready(state), time.perf_counter() - start
-
-    state, _ = advance(program.init(trials), 1)
-    compiled = time.perf_counter() - began
-    state, first = advance(state, FIRST_STEPS)
-    steps = max(FIRST_STEPS, min(program.chunk_steps, int(SECONDS / first * FIRST_STEPS)))
-    state, seconds = advance(state, steps)
-    program.score(trials, state, count)  # waits until it is compiled
-    start = time.perf_counter()
-    program.score(trials, state, count)
-    score = time.perf_counter() - start
-    return Timing(compiled, seconds / steps, steps, score, program.memory(trials, state))
 
 
 def flops_of_step(config: Config, task: Task, lowering: str | None = None) -> float:

@@ -52,8 +52,8 @@ DAMAGED = (
 
 @contextlib.contextmanager
 def claim(workdir: Path, config: Config):
-    """Makes `workdir` the directory of `config`, for this process alone. A new directory that is
-    still empty at the end is removed."""
+    """Makes `workdir` the directory of `config`, for this process alone; removes a new one that
+    stays empty."""
     _check_belongs(workdir, config)
     is_new = not workdir.exists()
     workdir.mkdir(parents=True, exist_ok=True)
@@ -141,8 +141,7 @@ def read_summary(workdir: Path) -> dict:
 
 
 def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Checkpoint | None:
-    """The checkpoint of a step, by default the newest, or None. Raises RunError for a missing or
-    damaged one."""
+    """The checkpoint of a step, by default the newest, or None. Raises RunError."""
     path = workdir / "checkpoints"
     if step is None and (step := checkpoints.latest_step(path)) is None:
         return None
@@ -150,8 +149,8 @@ def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Che
 
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):
-    """Saves the state of all seeds, all rows of metrics so far, and `metrics.csv`. Raises RunError
-    where the disk has no room."""
+    """Saves the state of all seeds, and all rows, also as `metrics.csv`. Raises RunError where the
+    disk is full."""
     rows = clean(rows)
     checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows), keep)
     write_metrics(workdir, rows)
@@ -180,11 +179,8 @@ def kept_parameters(workdir: Path, step: int, template):
 
 
 def write_cells(workdir: Path, scores_at_late: list[dict]):
-    """Writes `cells.npz`: every score by name, (T, B), of every seed at every cell, over the late
-    checkpoints.
-
-    A score that is 0 or 1 becomes the share of checkpoints in which it is 1, in float16. Others
-    become their median, with 8 significant bits, which compress well."""
+    """Writes `cells.npz`: every score by name, (T, B), over the late checkpoints: of a score of 0
+    or 1 the share of checkpoints, in float16; of others the median, with 8 significant bits."""
     cells = {}
     for name in sorted(scores_at_late[0]):
         values = np.stack([scores[name] for scores in scores_at_late])
@@ -282,8 +278,8 @@ def write_bytes(path: Path, content: bytes):
 
 
 def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
-    """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the path,
-    unless it is an .npz of numbers and text."""
+    """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the
+    path."""
     demand(path.is_file(), f"{flag}{path}: there is no such file")
     try:
         arrays = read_arrays(path)
@@ -302,8 +298,8 @@ def read_json(path: Path):
 
 
 def read_cache(path: Path, version, parse: Callable):
-    """What `parse` makes of a JSON object; None without a file, or for another version. Raises
-    RunError for a damaged one."""
+    """What `parse` makes of a JSON object; None without a file or for another version. Raises
+    RunError."""
     saved = read_json(path) if path.exists() else None
     if not isinstance(saved, dict) or saved.get("version") != version:
         return None

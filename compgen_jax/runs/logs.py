@@ -1,10 +1,5 @@
 """What a training says while it goes on: a progress bar, DIR/train.log, curves for TensorBoard, and
-one line for memory that runs out.
-
-    2026-11-23 06:40:01 config fedd401a, compgen_jax 0.3.0, python 3.11.9, jax 0.10.2, 2 cpu
-    2026-11-23 06:40:09 step 100: loss 1.2e-03, exact ID 0.93 OOD 0.08
-
-Each start appends its lines to train.log. A log that cannot be written stops no run.
+one line for memory that runs out. A log that cannot be written stops no run.
 """
 
 import contextlib
@@ -96,8 +91,8 @@ def outcome(workdir: Path):
 
 @contextlib.contextmanager
 def tensorboard(workdirs):
-    """Gives write(workdir, rows), which adds rows of metrics, one for each seed, to the curves in
-    WORKDIR/tensorboard/seed_SEED, if the directory is among `workdirs`."""
+    """Gives write(workdir, rows), which adds rows of metrics to WORKDIR/tensorboard/seed_SEED, if
+    the directory is among `workdirs`."""
     writers = {}
 
     def write_rows(workdir: Path, rows: list[dict]):
@@ -122,8 +117,8 @@ def tensorboard(workdirs):
 
 @contextlib.contextmanager
 def memory_explained(advice: str):
-    """Raises RunError, one line that ends in `advice`, if a device or NumPy runs out of memory
-    inside. Results must be fetched inside as well, as devices compute while Python goes on."""
+    """Raises RunError, one line that ends in `advice`, if memory runs out inside, where results
+    must be fetched too."""
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:

@@ -1,7 +1,4 @@
-"""Trains configs, each in its directory: those that share a program together, as its trials.
-
-A run is a study of one config. `runs.sweeps` trains the many configs of a sweep for one table.
-"""
+"""Trains configs, each in its directory: those that share a program together, as its trials."""
 
 import contextlib
 import time
@@ -54,23 +51,17 @@ class Job(NamedTuple):
 
 
 def train(config: Config, workdir, progress: bool = True) -> dict:
-    """Trains all seeds of `config` in `workdir`, or what is left to train; returns the summary.
-
-    A killed run continues from its last checkpoint to the same bits. Raises ConfigError or
-    RunError, before the first step, for an impossible task, a directory of another config or
-    damaged files, and RunError if a loss stops being finite.
-    """
+    """Trains all seeds of `config` in `workdir`, or what is left to train, to the same bits;
+    returns the summary. Raises ConfigError or RunError before the first step, and RunError if a
+    loss stops being finite."""
     return train_all([(config, workdir)], progress)[0]
 
 
 def train_all(pairs, progress: bool = True) -> list[dict]:
     """Trains pairs (config, workdir), those that share a `schedule` as one program; their
-    summaries, in order.
-
-    Each run is what `train` makes of it alone: to the bit on a CPU, elsewhere to rounding. Each
-    can be resumed alone. The execution settings are those of a program's first config. Raises as
-    `train` does, and ValueError for directories named twice.
-    """
+    summaries, in order, as `train` makes them: to the bit on a CPU, elsewhere to rounding.
+    Execution settings are the first config's. Raises as `train`, and ValueError for directories
+    named twice."""
     jobs, groups = [], {}
     for config, workdir in pairs:
         if config.is_sweep:
@@ -191,7 +182,7 @@ def _train(jobs: list[Job], progress: bool):
 
 def compiled(jobs: list[Job]) -> tuple[Program, Trial]:
     """The program of all trials of the jobs, while it is compiled, and the trials. Raises
-    ConfigError for a seed whose data set its task refuses."""
+    ConfigError for a refused data set."""
     config, task = jobs[0].config, jobs[0].task
     counts = [len(job.seeds) for job in jobs]
     capacity = max(loop.capacity(job.task) for job in jobs)
@@ -275,8 +266,8 @@ def _status(losses_TxS, means, task: Task) -> str:
 
 
 def _summary(job: Job, say: Callable) -> dict:
-    """Medians over the last evaluations and the trivial predictors' numbers, per seed, and their
-    means over seeds. `say` is told what is being computed."""
+    """Medians over the last evaluations and the baselines' numbers, per seed, and their means over
+    seeds."""
     last, trivial = loop.last_evaluations(job.config, job.task), _baselines(job, say)
     names = [name for name in job.rows[0] if name not in ("step", "epoch", "seed")]
     seeds = {}
@@ -303,8 +294,7 @@ def _summary(job: Job, say: Callable) -> dict:
 
 
 def _baselines(job: Job, say: Callable) -> dict:
-    """{'REGION.PREDICTOR_ERROR': (T,)} of every trivial predictor; those from codes have all
-    scores."""
+    """{'REGION.PREDICTOR_ERROR': (T,)} of every baseline; those from codes have all scores."""
     from_codes = {}
     if job.task.interpolated:
         made = results.interpolations(job.config, job.task, job.seeds, say=say)

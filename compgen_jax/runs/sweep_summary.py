@@ -12,17 +12,23 @@ from compgen_jax.statistics import mean_with_interval
 
 
 def summarize(config: Config, table: Table) -> dict:
-    """The number of trials, which of them failed, and either every reading's thresholds and their
-    exponents along each numeric axis (of a search), or every combination's means over seeds."""
+    """The number of trials, which failed, and a search's thresholds and exponents or the means over
+    seeds."""
     failed = [
         sweep_table.describe(config, trial)
         for trial, numbers in table.items()
         if sweep_table.status(numbers) != "ok"
     ]
     summary = {"trials": len(table), "failed": failed}
-    if not config.sweep.search.field:
-        return summary | {"means": _means(config, table)}
-    return summary | {"readings": _readings(config, table)}
+    if config.sweep.search.field:
+        return summary | {"readings": _readings(config, table)}
+    names, means = sweep_table.measures(config), []
+    for axes, group in groupby(sorted(table.items()), lambda item: item[0].axes):
+        finished = [numbers for _, numbers in group if sweep_table.status(numbers) == "ok"]
+        columns = np.transpose(finished or [np.full(len(names), np.nan)])
+        intervals = {n: mean_with_interval(c, n) for n, c in zip(names, columns, strict=True)}
+        means.append(dict(zip(dict(config.sweep.axes), axes, strict=True)) | intervals)
+    return summary | {"means": means}
 
 
 def _readings(config: Config, table: Table) -> list[dict]:
@@ -61,27 +67,9 @@ def _readings(config: Config, table: Table) -> list[dict]:
     return readings
 
 
-def _means(config: Config, table: Table) -> list[dict]:
-    """The means of all measures over seeds with their intervals, for every combination of the axes;
-    NaN where all seeds failed."""
-    names, by_axes = sweep_table.measures(config), {}
-    for trial, numbers in sorted(table.items()):
-        finished = by_axes.setdefault(trial.axes, [])
-        finished += [numbers] if sweep_table.status(numbers) == "ok" else []
-    missing = [np.full(len(names), np.nan)]
-    return [
-        dict(zip(dict(config.sweep.axes), axes, strict=True))
-        | {
-            name: mean_with_interval(column, name)
-            for name, column in zip(names, np.transpose(finished or missing), strict=True)
-        }
-        for axes, finished in by_axes.items()
-    ]
-
-
 def describe(config: Config, summary: dict) -> list[str]:
-    """What a command prints: means of scores on held-out points, or the thresholds of every seed,
-    by the scores that a search is for, and exponents that are resolved."""
+    """What a command prints: means on held-out points, or thresholds of every seed and resolved
+    exponents."""
     axes, search, lines = dict(config.sweep.axes), config.sweep.search, {}
 
     def add(values: dict, line: str):

@@ -204,8 +204,8 @@ def describe(config: Config, trial: SweepTrial) -> str:
 
 
 def rows(config: Config, table: Table) -> list[dict]:
-    """The table as dicts of axes by their names, `seed`, the searched field, `status` ('ok' or
-    'failed') and measures, in order."""
+    """The table as dicts of axes, `seed`, the searched field, `status` ('ok' or 'failed') and
+    measures, in order."""
     return [
         values(config, trial)
         | {"status": status(numbers)}
@@ -220,8 +220,7 @@ def status(numbers) -> str:
 
 
 def to_text(config: Config, table: Table) -> str:
-    """CSV in the order of the trials: a measure of nothing is empty, all else reads back
-    exactly."""
+    """CSV in the order of the trials, which reads back exactly; NaN is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("config", *columns(config), "status", *measures(config)))
@@ -233,8 +232,8 @@ def to_text(config: Config, table: Table) -> str:
 
 
 def from_text(config: Config, text: str) -> tuple[Table, str]:
-    """The table, and the last line if it is cut off. Raises ValueError, with the number of the
-    line, unless the text is exactly what `to_text` makes of the table."""
+    """The table, and the last line if it is cut off. Raises ValueError, with the line's number, for
+    what `to_text` does not make."""
     whole, _, cut = text.rpartition("\n")
     lines, search = whole.splitlines(), config.sweep.search.field
     every = product(combinations(config), config.training.seeds)

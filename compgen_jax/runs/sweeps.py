@@ -1,11 +1,9 @@
 """A sweep from config to table: trials of any grid, data set and seed, in batches.
 
-    DIR/config.json       what the sweep is            written first
-    DIR/trials.csv        a row for each trial         rewritten, atomically, after every batch
-    DIR/environment.json  versions, devices, seconds
-    DIR/summary.json      thresholds and exponents     written last: the sweep is finished
-
-Each of several processes trains batches of its own, and the first one keeps the directory.
+DIR/config.json       what the sweep is            written first
+DIR/trials.csv        a row for each trial         rewritten, atomically, after every batch
+DIR/environment.json  versions, devices, seconds
+DIR/summary.json      thresholds and exponents     written last: the sweep is finished
 """
 
 import contextlib
@@ -43,12 +41,9 @@ LOSS_STEPS = 50  # the last ones, over which a training loss is the mean
 
 
 def run(config: Config, workdir, progress: bool = True) -> dict:
-    """Trains what is missing of the sweep in `workdir`; returns its summary.
-
-    Killed and started again, it goes on after the last finished batch, to the same table. A trial
-    whose loss stops being finite is recorded as failed. Raises ConfigError or RunError, before any
-    compilation, for an impossible sweep, a directory of another config or a damaged table.
-    """
+    """Trains what is missing of the sweep in `workdir`; returns its summary. A killed sweep goes on
+    after its last batch, to the same table. Raises ConfigError or RunError before any
+    compilation."""
     trials = sweep_table.first_trials(config)
     sweep_table.check(config, trials)
     workdir, start = Path(workdir), time.perf_counter()
@@ -111,8 +106,7 @@ def load(workdir) -> FinishedSweep:
 
 
 def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> Table:
-    """What the table has already, for all processes: the first claims the directory. Raises
-    RunError unless all have the same config."""
+    """What the table has already, for all processes: the first claims the directory."""
     execution = config.execution.trials_per_device, config.execution.max_padding
     digest = np.int32(zlib.crc32(f"{identity(config)} {execution}".encode()) >> 1)
     if len(set(processes.gather(digest).tolist())) > 1:
@@ -212,8 +206,7 @@ class TrialGroup:
 
     @cached_property
     def program_and_width(self) -> tuple[Program, int]:
-        """The program, and how many trials it trains side by side on a device: on an accelerator it
-        is compiled to learn how many fit."""
+        """The program, and how many trials it trains side by side on a device."""
         devices, derived = jax.local_devices(), self.singles[0].task.derived
         # the trials of a batch take as many steps, see `batches`
         steps = Counter(single_run(self.config, trial).steps for trial in self.trials)
@@ -253,9 +246,8 @@ class TrialGroup:
         ]
 
     def train(self, batch: list[SweepTrial] | None, bar: logs.Bar, count: int):
-        """(size, M) float32 measures of a batch's trials, trained to their end while the bar moves
-        by `count`. NaN where a loss stopped being finite, and beyond the batch. Raises RunError
-        where the device's memory does not hold them."""
+        """(size, M) float32 measures of a batch's trials; NaN where a loss stopped being finite,
+        and beyond the batch. Raises RunError where memory runs out."""
         if batch is None:
             return np.full((self.size, len(self.measures)), np.nan, np.float32)
         program, width = self.program_and_width

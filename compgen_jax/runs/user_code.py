@@ -31,11 +31,9 @@ def remember(workdir: Path, arrays: dict):
 
 
 def check(workdir: Path, config: Config, task: Task) -> dict:
-    """Arrays that distinguish a user's own task and model from others; {} without either.
-
-    Raises RunError if the file no longer makes what the directory was trained with, and ConfigError
-    for a new one whose examples are no function of their key, or of which a layer is never finite.
-    """
+    """Arrays that distinguish a user's own task and model from others; {} without either. Raises
+    RunError if the file no longer makes what was trained here, ConfigError for examples that are no
+    function of their key or a layer that is never finite."""
     if not (is_own(config.task) or is_own(config.model)):
         return {}
     path, (arrays, inputs) = workdir / "task.npz", _of_task(task)
@@ -47,7 +45,20 @@ def check(workdir: Path, config: Config, task: Task) -> dict:
             problem = f"{config.task.name}: its {name} differ each time; {hint}"
             demand(_alike(array, again[name]), problem)
     if is_own(config.model):
-        answers, finite = jax.device_get(_of_model(config, task, inputs))
+        module = config.model.make(shapes_of(task))
+
+        @jax.jit
+        def untrained(key, inputs):
+            params = module.init(key, jax.tree.map(itemgetter(0), inputs))
+
+            def answer(example):
+                output, layers = module.apply(params, example)
+                finite = {name: jnp.isfinite(layer).all() for name, layer in layers.items()}
+                return task.prediction(output), finite
+
+            return jax.vmap(answer)(inputs)
+
+        answers, finite = jax.device_get(untrained(jax.random.key(0), inputs))
         arrays[ANSWERS] = answers
         for layer, finite_B in finite.items() if is_new else ():
             problem = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
@@ -75,24 +86,6 @@ def _of_task(task: Task):
         for index, leaf in enumerate(jax.tree.leaves(tree)):
             arrays[f"{kind}.{index}"] = np.asarray(leaf)
     return arrays, examples.input
-
-
-def _of_model(config: Config, task: Task, inputs):
-    """The untrained model's outputs for a batch of inputs, and for each layer whether it is finite
-    there, (B,) bool."""
-    module = config.model.make(shapes_of(task))
-
-    @jax.jit
-    def answers(key, inputs):
-        params = module.init(key, jax.tree.map(itemgetter(0), inputs))
-
-        def of_example(example):
-            output, layers = module.apply(params, example)
-            return task.prediction(output), {k: jnp.isfinite(v).all() for k, v in layers.items()}
-
-        return jax.vmap(of_example)(inputs)
-
-    return answers(jax.random.key(0), inputs)
 
 
 def _alike(a, b) -> bool:

@@ -1,10 +1,8 @@
-"""Checkpoints: the state of all trials and the rows of metrics so far.
+"""Checkpoints: the state of all trials and the rows of metrics so far. They appear atomically.
 
-    DIR/STEP/state/       the arrays, through orbax
-    DIR/STEP/record.json  the rows; types and shapes of the arrays
-    DIR/STEP/files.json   the SHA-256 of every other file: damage to any byte is noticed
-
-A checkpoint appears atomically: its directory has another name until all of it is written.
+DIR/STEP/state/       the arrays, through orbax
+DIR/STEP/record.json  the rows; types and shapes of the arrays
+DIR/STEP/files.json   the SHA-256 of every other file
 """
 
 import hashlib
@@ -33,8 +31,8 @@ class Checkpoint(NamedTuple):
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
-    """Writes the checkpoint of one step. The newest `KEPT` checkpoints stay, and those of the steps
-    `keep`. Raises RunError where the disk has no room for the arrays."""
+    """Writes a checkpoint; the newest `KEPT` stay, and those of the steps `keep`. Raises RunError
+    where the disk is full."""
     for leftover in directory.glob(f"{PASSING}*"):
         shutil.rmtree(leftover)
     state = jax.device_get(checkpoint.state)

@@ -48,7 +48,7 @@ def check_dataset(task: Task, seed: int, dataset):
 
 def check_task(name: str, task) -> Shapes:
     """The shapes of its examples and outputs. Raises ConfigError unless models can be trained and
-    scored on what the task of this name makes."""
+    scored on it."""
     demand(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
     names = [factor.name for factor in task.factors]
     unique = len(set(names)) == len(names)

@@ -51,8 +51,7 @@ class Trainer(NamedTuple):
     """Pure functions of one trial.
 
     init(key, task_index) -> TrainState
-    advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced, at
-        most chunk_steps); the losses beyond are 0.
+    advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,), 0 beyond n_steps)
     predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...), scores)
     score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each
     """
@@ -89,8 +88,8 @@ def evaluation_interval(config: Config, task: Task) -> int:
 
 
 def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps of `LAST` evaluations, evenly over the last tenth of training: reported numbers are
-    medians over these. A training of very few steps has some of them twice."""
+    """The steps of `LAST` evaluations, evenly over the last tenth of training; reported numbers are
+    their medians."""
     total = total_steps(config, task)
     return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
 
@@ -112,7 +111,7 @@ def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
 
 def program(config: Config, task: Task) -> tuple:
     """What configs must share to train as one program: all but the traced fields, and the shapes of
-    their data sets."""
+    data."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
     dataset = _dataset_shapes(task)
@@ -132,11 +131,13 @@ def stream(key, name: str):
 
 def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
     """AdamW with PyTorch's constants, at a `share` of the rate, clipped and scheduled as `training`
-    says; epochs have `per_epoch` steps."""
+    says."""
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
-    mask = None
-    if training.decay == "matrices":
-        mask = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
+
+    def is_matrix(params):
+        return jax.tree.map(lambda p: p.ndim > 1, params)
+
+    mask = is_matrix if training.decay == "matrices" else None
     adamw = optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
     if not (training.clip or training.schedule == "plateau"):
         # without a chain, whose state would be another tree
@@ -216,9 +217,8 @@ class Network:
 def make_trainer(
     config: Config, lowering: str | None = None, trials: int = 0, network: Callable = Network
 ) -> Trainer:
-    """The run of `config` for one of `trials` trials (by default, of its seeds). `lowering`
-    overrides the choice by backend. `network`: (config, lowering) -> functions of task and
-    model."""
+    """The run of `config` for one of `trials` trials (by default, of its seeds); `lowering`
+    overrides the choice by backend."""
     training = config.training
     if not lowering:
         backend, seeds = jax.default_backend(), trials or len(training.seeds)

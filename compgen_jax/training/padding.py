@@ -1,8 +1,7 @@
 """Tasks on grids of different sizes, padded to the largest, so that one program trains them all.
 
-Inputs, targets and parameters are padded with zeros. A model that is told its grid masks what lies
-beyond it after every nonlinearity: convolutions meet the zeros of 'SAME' padding. Padded parameters
-start at zero and get no gradient: a padded run is the unpadded one, to float rounding.
+Everything is padded with zeros; a model masks what lies beyond its grid after every nonlinearity,
+and padded parameters get no gradient: a padded run is the unpadded one, to float rounding.
 """
 
 import jax
@@ -16,8 +15,8 @@ from compgen_jax.training.loop import Network
 
 
 def group_grids(grids, max_waste: float) -> list[tuple]:
-    """The grids, cut into groups that waste less than `max_waste` of their work where every grid
-    has as many trials; each in ascending order. 0 leaves each by itself."""
+    """The grids, cut into ascending groups that waste less than `max_waste` of their work; 0 leaves
+    each by itself."""
     groups = []
     for grid in sorted(set(grids), reverse=True):
         if groups:

@@ -1,7 +1,5 @@
-"""Several processes as one: the only module that knows of `jax.distributed`.
-
-Every process works on its own devices. All of them call `gather` and `text_of_first` equally often,
-in the same order and with equal shapes.
+"""Several processes as one: the only module that knows of `jax.distributed`. All of them call
+`gather` and `text_of_first` equally often, in the same order and with equal shapes.
 """
 
 import atexit
@@ -26,8 +24,8 @@ FLAGS = "--coordinator_address, --num_processes and --process_id"
 
 
 def start(coordinator_address=None, num_processes=None, process_id=None, cluster: bool = False):
-    """Joins the other processes: those of the three flags, or those that a cluster started. Call it
-    before any device is used. Raises ConfigError or RunError unless all start in time."""
+    """Joins the other processes: those of the three flags, or of a cluster, before any device is
+    used. Raises ConfigError or RunError unless all start in time."""
     flags = {"coordinator_address": coordinator_address, "num_processes": num_processes,
              "process_id": process_id}  # fmt: skip
     if any(value is not None for value in flags.values()):
@@ -84,8 +82,7 @@ def text_of_first(text: str | None) -> str | None:
 
 
 def abandon():
-    """Lets this process end with status 1, alone: jax would wait for the others for minutes, and
-    then abort with a stack trace."""
+    """Lets this process end with status 1, alone: jax would wait for the others, and abort."""
     if jax.distributed.is_initialized():
         # the last to register runs first: before jax's own. jax aborts the others when the first
         # process ends, so it gives them a second to say why they end

@@ -27,7 +27,7 @@ class Program:
     """The functions that train and score trials on this process's devices.
 
     config: what the trials share.  members: their tasks, the largest last.  trials: how many train
-    side by side at most.  measure: (scores by name (P,), masks) -> what is reported of a trial.
+    side by side at most.  measure: (scores by name (P,), masks) -> report.
     Trials and states that its methods take and return are split over the devices.
     """
 
@@ -114,8 +114,8 @@ def side_by_side(config: Config, count: int) -> int:
 
 
 def check_room(states, count: int):
-    """Raises RunError where the states (shapes) of `count` trials cannot fit: a step holds all of
-    them before and after it, and one on each device."""
+    """Raises RunError where the states (shapes) of `count` trials cannot fit, twice and one more on
+    each device."""
     devices = jax.local_devices()
     room = (devices[0].memory_stats() or {}).get("bytes_limit", 0) * len(devices)
     room = room or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # a CPU's devices share

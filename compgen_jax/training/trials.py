@@ -12,9 +12,8 @@ COMPILERS = 2  # programs that are compiled at the same time
 
 
 def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
-    """fn(shared, trial) -> result, for all trials in one program: run(shared, trials). Every leaf
-    of `trials`, and of the results, has a leading axis T. Each device runs its share of the trials,
-    `trials_per_device` of them side by side and the rest in turn."""
+    """run(shared, trials): fn(shared, trial) for all trials, leading axis T of leaves and results.
+    Each device runs its share, `trials_per_device` side by side and the rest in turn."""
     program = MappedTrials(fn, trials_per_device, devices)
 
     def run(shared, trials):
@@ -25,9 +24,8 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
 
 
 def split(trials, devices=None):
-    """Trials (T, ...) as the devices' shares (D, T/D, ...); on a single device as they are. The
-    last trial is repeated to fill them; devices that would not make the shares smaller stay
-    idle."""
+    """Trials (T, ...) as the devices' shares (D, T/D, ...), the last one repeated to fill them; on
+    a single device as they are."""
     count, available = len(jax.tree.leaves(trials)[0]), len(devices or jax.local_devices())
     if available == 1:
         return trials
@@ -68,7 +66,7 @@ class MappedTrials:
                 return jax.vmap(of_trial)(trials)
             return jax.lax.map(of_trial, trials, batch_size=width)
 
-        self.on_device = on_device
+        self.on_device, self.on_one_device = on_device, jax.jit(on_device)
 
     def __call__(self, shared, trials):
         compiled = self.compiled.get(_shapes((shared, trials)))
@@ -76,9 +74,8 @@ class MappedTrials:
         return program(shared, trials)
 
     def compile(self, compilers: ThreadPoolExecutor, shared, trials, once: bool = False):
-        """Traces the program for these shapes and compiles it in another thread, for which a call
-        with them waits. One that runs `once` is compiled with less effort, in half of the time on a
-        CPU."""
+        """Traces the program and compiles it in another thread, for which a call waits; with less
+        effort if it runs `once`."""
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
         lowered = self._over_devices(trials).lower(*shapes)
         options = LITTLE_EFFORT if once and self.devices[0].platform == "cpu" else None
@@ -87,19 +84,16 @@ class MappedTrials:
         return compiled
 
     def memory(self, shared, trials) -> int:
-        """Bytes on each device, by the compiler's estimate; compiles the program if nobody has."""
-        if _shapes((shared, trials)) not in self.compiled:
-            with ThreadPoolExecutor(1) as compilers:
-                self.compile(compilers, shared, trials)
+        """Bytes on each device of a program from `compile`, by the compiler's estimate."""
         return needed_memory(self.compiled[_shapes((shared, trials))].result())
 
     def _over_devices(self, trials):
-        used = 1 if len(self.devices) == 1 else len(jax.tree.leaves(trials)[0])
+        if len(self.devices) == 1:
+            return self.on_one_device
+        used = len(jax.tree.leaves(trials)[0])
         if used not in self.mapped:
-            self.mapped[used] = (
-                jax.jit(self.on_device)
-                if len(self.devices) == 1
-                else jax.pmap(self.on_device, in_axes=(None, 0), devices=self.devices[:used])
+            self.mapped[used] = jax.pmap(
+                self.on_device, in_axes=(None, 0), devices=self.devices[:used]
             )
         return self.mapped[used]
 
@@ -109,8 +103,8 @@ def _shapes(tree) -> tuple:
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
-    """How many trials fit into the free memory of `device`, by the compiler's estimate for one;
-    None where it does not tell. An eighth is left free for other programs."""
+    """How many trials fit into 7/8 of the memory of `device`, by the estimate for one; None where
+    it does not tell."""
     limit = (device.memory_stats() or {}).get("bytes_limit")
     if not limit:
         return None
@@ -127,7 +121,6 @@ def needed_memory(compiled) -> int:
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:
-    """How many of `count` trials are vmapped. By default all on an accelerator, which one small
-    model leaves idle, and one at a time on a CPU, whose caches hold one trial's working set
-    better."""
+    """How many of `count` trials are vmapped: by default all on an accelerator, and one on a CPU,
+    for its caches."""
     return min(count, trials_per_device or (1 if platform == "cpu" else count))

@@ -83,8 +83,8 @@ CASES = {
     "complex": (EXAMPLE, EXAMPLE.replace("target", "1j * target"), "examples hold complex numbers"),
     "chance": (EXAMPLE, EXAMPLE[:-1] + " + np.random.normal())", "its targets.0 differ each time"),
     "no parameters": (NET, "code\n        return jnp.zeros(12)", "its module has no parameters"),
-    "a module that says how it is trained": (
-        "outputs: int", "outputs: int\n    batched: bool = True", "Mine: batched of its module: say",
+    "a field of the family": (
+        "outputs: int", "outputs: int\n    batched: bool = True", "Mine: batched of its module: say"
     ),
     "an empty layer": (LAYER, f"{LAYER}[:0]", "its activations layer_01 are empty arrays"),
     "a layer of NaN": (LAYER, f"{LAYER} / 0 * 0", "its layer layer_01 is NaN or infinite at"),
