@@ -1,7 +1,7 @@
 """Layers of the calling module, with initial weights by one of these laws:
 
 'torch'   U(-b, b), b = 1/sqrt(fan_in), PyTorch's default. For a transposed convolution its fan_in
-          is OUTPUT channels times kernel area, because PyTorch stores that kernel as (in, out, k, k).
+          is OUTPUT channels times kernel area: PyTorch stores that kernel as (in, out, k, k).
 'fan_in', 'fan_out'
           kernels from a normal of variance 2/fan (He et al. 2015), with Flax's fans; biases 0.
 """
