@@ -1,6 +1,6 @@
 """Every family of models once more: in float64, from its definition, example by example.
 
-`ORACLES[type(settings)](settings, weights, inputs, shapes)` gives the output and the layers behind
+`decode(settings, variables, inputs, shapes)` gives the output and the layers behind
 the input. Those of batches also give statistics (`moments`) of the examples that count.
 """
 
@@ -9,17 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.models.conv import Conv
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
-from compgen_jax.models.encoder import Encoder
-from compgen_jax.models.flow import Flow
-from compgen_jax.models.lowrank import LowRank
-from compgen_jax.models.mlp import MLP
 from compgen_jax.models.model import Shapes
-from compgen_jax.models.per_factor import Additive, Multiplicative
-from compgen_jax.models.pixelwise import Pixelwise
-from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
-from compgen_jax.models.transformer import Transformer
-from compgen_jax.models.upsampling import LAYOUTS, Upsampling
+from compgen_jax.models.upsampling import LAYOUTS
 from tests.models.test_convolution import directly
 
 KEY = jax.random.key(0)
@@ -54,6 +45,12 @@ def draw_inputs(shapes, *lead, seed=2):
 
 def exact(tree):
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def slope(value, params, direction, step=1e-6):
+    """Of a function of parameters in float64, along a direction."""
+    moved = lambda by: jax.tree.map(lambda a, d: a + by * d, exact(params), exact(direction))
+    return (value(moved(step)) - value(moved(-step))) / (2 * step)
 
 
 # --- layers ----------------------------------------------------------------------------------
@@ -130,11 +127,8 @@ def attended(query, key, value, causal=False):
 
 def located(x):
     """With the place of each column and row among them, from -1 to 1."""
-    placed = np.zeros((*x.shape[:2], x.shape[2] + 2))
-    for row, column in np.ndindex(x.shape[:2]):
-        place = [2 * at / (len(x) - 1) - 1 for at in (column, row)]
-        placed[row, column] = [*x[row, column], *place]
-    return placed
+    rows, columns = 2 * np.indices(x.shape[:2]) / (len(x) - 1) - 1
+    return np.dstack([x, columns, rows])
 
 
 def conv(settings, variables, code, shapes, beside=()):
@@ -176,15 +170,13 @@ def lowrank(settings, variables, code, shapes):
     parts = shapes.parts or (len(code) // 2,) * 2
     names = ("embed_x", "embed_y") if len(parts) == 2 else [f"embed_{k}" for k in range(len(parts))]
     codes = np.split(code, np.cumsum(parts)[:-1])
-    embedded = [embedding(weights[name], part)
-                for name, part in zip(names, codes, strict=True)]  # fmt: skip
-    layers = [np.stack(embedded, axis=-1)]
+    embedded = map(embedding, (weights[name] for name in names), codes)
+    layers = [np.stack(list(embedded), axis=-1)]
     x = prelu(weights["prelu_0"], layers[0])
     for index in range(1, settings.depth + 1):
         dilation = settings.dilations[index - 1] if settings.dilations else 1
-        x = prelu(
-            weights[f"prelu_{index}"], filtered(weights[f"hidden_{index}"], x, dilation=dilation)
-        )
+        x = filtered(weights[f"hidden_{index}"], x, 1, dilation)
+        x = prelu(weights[f"prelu_{index}"], x)
         layers.append(x)
     return filtered(weights["image"], x).reshape(shapes.output.shape), layers
 
@@ -194,9 +186,8 @@ def positions(grid, width):
     rates = 10_000.0 ** (-np.arange(width // 4) * 4 / width)
     code = np.zeros((grid, grid, width))
     for y, x in np.ndindex(grid, grid):
-        code[y, x] = np.concatenate(
-            [wave(rates * at) for at in (x, y) for wave in (np.sin, np.cos)]
-        )
+        turns = np.outer((x, y), rates)
+        code[y, x] = np.hstack([np.sin(turns), np.cos(turns)]).ravel()
     return code
 
 
@@ -285,25 +276,24 @@ def upsampling(settings, variables, codes, shapes):
 
 def per_factor(settings, variables, code, shapes):
     weights, of_factors, maps = variables["params"], [], []
+    last = "image" if settings.name == "additive" else "maps"
     for f, part in enumerate(np.split(code, np.cumsum(shapes.parts)[:-1]), start=1):
         own = weights[f"factor_{f}"]
         of_factors.append(hidden_layers(own, part, settings.depth))
-        last = own["image" if isinstance(settings, Additive) else "maps"]
-        maps.append(dense(last, of_factors[-1][-1]).reshape(-1, *shapes.output.shape))
+        maps.append(dense(own[last], of_factors[-1][-1]).reshape(-1, *shapes.output.shape))
     layers = [np.concatenate(same) for same in zip(*of_factors, strict=True)]
-    if isinstance(settings, Additive):
+    if last == "image":
         return sum(maps)[0], layers
     return weights["bias"] + np.prod(maps, axis=0).sum(axis=0), layers
 
 
 def encoder(settings, variables, image, shapes):
     weights = variables["params"]
-    x, layers = image if image.ndim == 3 else image[..., None], []
+    layers = [image if image.ndim == 3 else image[..., None]]
     for index in range(1, settings.depth + 1):
-        x = relu(filtered(weights[f"conv_{index}"], x, 2))
-        layers.append(x)
-    layers.append(relu(dense(weights["hidden"], x.ravel())))
-    return dense(weights["answer"], layers[-1]), layers
+        layers.append(relu(filtered(weights[f"conv_{index}"], layers[-1], 2)))
+    layers.append(relu(dense(weights["hidden"], layers[-1].ravel())))
+    return dense(weights["answer"], layers[-1]), layers[1:]
 
 
 def beside(given):
@@ -359,14 +349,12 @@ def hypernetwork(settings, variables, given, shapes):
     return hidden, [last]
 
 
-ORACLES = {
-    Conv: conv, MLP: mlp, LowRank: lowrank, Pixelwise: pixelwise, Transformer: transformer,
-    ConvBatchNorm: conv_batchnorm, Flow: flow, Upsampling: upsampling, Additive: per_factor,
-    Multiplicative: per_factor, Encoder: encoder, TaskMLP: task_mlp,
-    TaskTransformer: task_transformer, Hypernetwork: hypernetwork,
-}  # fmt: skip
+FAMILIES = (conv, mlp, lowrank, pixelwise, transformer, conv_batchnorm, flow, upsampling, encoder,
+            task_mlp, task_transformer, hypernetwork)  # fmt: skip
+ORACLES = {oracle.__name__: oracle for oracle in FAMILIES}
+ORACLES |= dict.fromkeys(("additive", "multiplicative"), per_factor)
 
 
 def decode(settings, variables, inputs, shapes: Shapes, **training):
     """Output and layers behind the input, in float64."""
-    return ORACLES[type(settings)](settings, exact(variables), exact(inputs), shapes, **training)
+    return ORACLES[settings.name](settings, exact(variables), exact(inputs), shapes, **training)

@@ -7,7 +7,7 @@ import numpy as np
 
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.tasks.task import Example
-from tests.models.oracles import KEY, decode, exact, of_image, variables
+from tests.models.oracles import KEY, decode, exact, of_image, slope, variables
 
 COUNTS = np.array([True, True, False, True, False])
 CODES = np.random.default_rng(1).normal(size=(len(COUNTS), 3)).astype("f4")
@@ -36,13 +36,14 @@ def test_training_is_that_of_the_definition():
     gradient = exact(jax.jit(jax.grad(value))(own["params"]))
     direction = exact(variables(module, shapes, 5)["params"])
 
-    def moved(step):
-        to = jax.tree.map(lambda leaf, by: leaf + step * by, exact(own["params"]), direction)
-        given = settings, {**own, "params": to}, CODES, shapes
-        return np.sum(weights * decode(*given, counts=COUNTS, moments={})[0])
+    def expected_value(params):
+        oracle = decode(
+            settings, {**own, "params": params}, CODES, shapes, counts=COUNTS, moments={}
+        )
+        return np.sum(weights * oracle[0])
 
     slopes = jax.tree.leaves(jax.tree.map(np.vdot, gradient, direction))
-    difference = (moved(1e-5) - moved(-1e-5)) / 2e-5
+    difference = slope(expected_value, own["params"], direction, 1e-5)
     np.testing.assert_allclose(sum(slopes), difference, rtol=2e-3, atol=2e-3)
 
 
