@@ -2,7 +2,9 @@
 
 import contextlib
 import importlib
+import re
 import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +19,26 @@ def call(module, *arguments, positional=()):
     with flagsaver.flagsaver():
         cli._parse(["command", *arguments], positional)
         return module.main()
+
+
+def blocks(page: str, language: str = "") -> list[str]:
+    """The blocks of code of a page."""
+    every = re.findall(r"^```(\w*)\n(.*?)^```", page, re.S | re.M)
+    return [text for name, text in every if name == language]
+
+
+def snippets(page: str) -> list[str]:
+    """The Python of a page of docs/how_to."""
+    path = Path(__file__).parents[1] / "docs" / "how_to" / f"{page}.md"
+    return blocks(path.read_text(), "python")
+
+
+def drawn_by(snippet: str) -> dict:
+    """The names that a snippet leaves, of which `plt` has its picture."""
+    names = {}
+    exec(snippet, names)
+    names["plt"].close()
+    return names
 
 
 def run(command: str, main=None):

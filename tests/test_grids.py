@@ -28,10 +28,9 @@ def test_unfolding_puts_one_factor_in_the_columns(factor):
     values = np.random.default_rng(0).normal(size=(24, 5))
     matrix = grids.unfold(values, SIZES, factor)
     assert matrix.shape == (24 // SIZES[factor], SIZES[factor], 5)
-    rows = [cell[:factor] + cell[factor + 1 :] for cell in cells_of(SIZES)]
-    rows = list(dict.fromkeys(rows))  # the others in their own order of cells
+    others = cells_of(SIZES[:factor] + SIZES[factor + 1 :])  # in their own order of cells
     for value, cell in zip(values, cells_of(SIZES), strict=True):
-        row = rows.index(cell[:factor] + cell[factor + 1 :])
+        row = others.index(cell[:factor] + cell[factor + 1 :])
         np.testing.assert_array_equal(matrix[row, cell[factor]], value)
 
 
@@ -43,10 +42,7 @@ def apart(a, b, size, ordered, period):
 
 @pytest.mark.parametrize(
     ("sizes", "ordered", "periods"),
-    [
-        ((5, 4, 3), None, None),
-        ((7, 2, 3), (True, False, True), (8.5, None, None)),
-    ],
+    [((5, 4, 3), None, None), ((7, 2, 3), (True, False, True), (8.5, None, None))],
 )
 def test_nearest_seen_against_loops(sizes, ordered, periods):
     held_out = np.random.default_rng(0).uniform(size=np.prod(sizes)) < 0.6

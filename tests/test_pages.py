@@ -19,7 +19,7 @@ from compgen_jax.training import contracts
 from figures import committed, panels, quoted
 from figures.benchmark import benchmark_tables
 from figures.tables import table
-from tests.command import run
+from tests.command import blocks, run
 
 ROOT = Path(__file__).parents[1]
 README, START, YOUR_DATA, HOLD_OUT = (
@@ -29,22 +29,17 @@ README, START, YOUR_DATA, HOLD_OUT = (
 TINY = {
     "bump_cnn_quick": {
         "task.grid": 8, "task.support.high": 4, "task.support.samples": 96, "model.width": 4,
-        "model.depth": 2, "training.epochs": 4, "training.evaluate_every": 2,
+        "model.depth": 2, "training.epochs": 4, "training.evaluate_every": 2
     },
     "table": {
         "model.name": "mlp", "model.depth": 1, "model.width": 8, "training.batch_size": 4,
-        "training.evaluate_every": 500, "training.seeds": (0, 3),
-    },
+        "training.evaluate_every": 500, "training.seeds": (0, 3)
+    }
 }  # fmt: skip
 NOTEBOOKS = {
     "first_look": TINY["bump_cnn_quick"] | {"model.name": "mlp", "training.seeds": (0, 3)},
     "own_task": {"training.steps": 60, "training.evaluate_every": 30, "training.seeds": (0, 3)},
 }
-
-
-def blocks(page: str, language: str = "") -> list[str]:
-    every = re.findall(r"^```(\w*)\n(.*?)^```", page, re.S | re.M)
-    return [text for each, text in every if each == language]
 
 
 def commands(page: str) -> list[str]:

@@ -11,28 +11,25 @@ T_2 = 4.302652729911275  # the 97.5% quantile of Student's t with 2 degrees of f
 
 def test_three_seeds_have_students_interval():
     values = np.array([0.1, 0.4, 0.9])
-    half = T_2 * math.sqrt(((values - values.mean()) ** 2).sum() / 2 / 3)
-    assert t_interval(values) == pytest.approx((values.mean() - half, values.mean() + half))
-    half = half / T_2 * 1.8856180831641267  # its 90% quantile
-    assert t_interval(values, 0.8) == pytest.approx((values.mean() - half, values.mean() + half))
+    mean, error = values.mean(), math.sqrt(((values - values.mean()) ** 2).sum() / 2 / 3)
+    for share, quantile in ((0.95, T_2), (0.8, 1.8856180831641267)):
+        half = quantile * error
+        assert t_interval(values, share) == pytest.approx((mean - half, mean + half))
 
 
 def test_the_interval_of_a_share_ends_at_0_and_1_and_no_others_does():
     low = 5 / 6 - T_2 / 6  # of 1, 1 and 0.5, whose mean has the standard error 1/6
     names = "ood.rendered", "id.interpolator_exact_accuracy", "share rendered OOD, none"
+    ends = lambda values, name: statistics.mean_with_interval(values, name)["ci95"]
     for name in names:
-        number = statistics.mean_with_interval([1, 1, 0.5], name)
-        assert number["value"] == 5 / 6 and number["ci95"] == pytest.approx([low, 1])
-        number = statistics.mean_with_interval([0, 0, 0.5], name)
-        assert number["ci95"] == pytest.approx([0, 1 - low])
+        assert ends([1, 1, 0.5], name) == pytest.approx([low, 1])
+        assert ends([0, 0, 0.5], name) == pytest.approx([0, 1 - low])
     for name in ("", "ood.r2", "ood.rendered_mse", "share rendered OOD, less that without"):
-        number = statistics.mean_with_interval([1, 1, 0.5], name)
-        assert number["ci95"] == pytest.approx([low, 5 / 3 - low])
-    percent = statistics.mean_with_interval([99, 99, 50], "accuracy")
-    assert percent["ci95"][1] > 100
+        assert ends([1, 1, 0.5], name) == pytest.approx([low, 5 / 3 - low])
+    assert ends([99, 99, 50], "accuracy")[1] > 100  # percent
     unknown = {"value": None, "ci95": [None, None]}
     assert statistics.in_range("ood.rendered", unknown) == unknown
-    assert np.isnan(statistics.mean_with_interval([1.0], "ood.rendered")["ci95"]).all()
+    assert np.isnan(ends([1.0], "ood.rendered")).all()
 
 
 def test_equal_values_have_no_spread_and_one_seed_shows_none():

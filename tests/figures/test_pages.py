@@ -64,7 +64,7 @@ def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
         "ours, figure |",
         "| ramp | 0.25 [0.2, 0.3] **✓**; verdict **–**; no hole |  | ours |",
         "", "Too few.", "", "Changed: twice.", "",
-        "### Not run of Bumps", "", "- It is run (C11).",
+        "### Not run of Bumps", "", "- It is run (C11)."
     ]  # fmt: skip
 
 
@@ -83,10 +83,7 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
 def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(monkeypatch):
     half = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
     fresh = row(setting="fresh seeds", verdict="contradicted", conditions=half)
-    rows = {
-        "quick": [row(), fresh],
-        "paper": [row(verdict="inconclusive", scale="paper")],
-    }
+    rows = {"quick": [row(), fresh], "paper": [row(verdict="inconclusive", scale="paper")]}
     rows = quoted.by_key(rows)
 
     def phrase(names):
@@ -114,10 +111,7 @@ def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(m
 
 def test_claims_at_a_glance(paper):
     """A row for each claim that is shown, with the verdict of each of its cases."""
-    rows = {
-        "quick": [row(), row("ramp", "inconclusive")],
-        "paper": [row(verdict="contradicted")],
-    }
+    rows = {"quick": [row(), row("ramp", "inconclusive")], "paper": [row(verdict="contradicted")]}
     assert pages.glance((paper,), rows)[2:] == [
         "| C10 | With the [case] code, a few are enough | bump ✓; ramp – | bump ✗ |",
         "| C11 | It is run |  |  |",
@@ -126,12 +120,12 @@ def test_claims_at_a_glance(paper):
 
 def test_a_panel_has_the_sign_of_its_own_number():
     """Whatever else its claim yields."""
-    share = lambda low, high: {"value": (low + high) / 2, "ci95": [low, high], "must be": ""}
     conditions = {
-        "all": share(0.6, 0.9) | {"holds": True},
-        "none": share(0.1, 0.2) | {"holds": False},
-        "some": share(0.1, 0.9) | {"holds": None},
-    }
+        name: {"value": 0.5, "ci95": [low, high], "must be": "", "holds": holds}
+        for name, low, high, holds in (
+            ("all", 0.6, 0.9, True), ("none", 0.1, 0.2, False), ("some", 0.1, 0.9, None)
+        )
+    }  # fmt: skip
     verdicts = {"bump": ("inconclusive", ""), "ramp": ("contradicted", "")}
     verdicts["mlp"] = "inconclusive", "not trained: exact accuracy ID 0.1"
     rows = quoted.by_key(
@@ -142,32 +136,25 @@ def test_a_panel_has_the_sign_of_its_own_number():
         name: [quoted.sign(f"quick C10/{case}; {name}", rows) for case in verdicts]
         for name in conditions
     }
-    assert signs == {
-        "all": ["✓", "✓", "–"],
-        "none": ["✗", "✗", "–"],
-        "some": ["–", "–", "–"],
-    }
+    assert signs == {"all": ["✓", "✓", "–"], "none": ["✗", "✗", "–"], "some": ["–", "–", "–"]}
 
 
 @pytest.mark.parametrize(
-    "ends, must, trained, sign",
+    ("ends", "trained", "signs"),
     [
-        ((0.1, 0.4), "below 0.5", 1.0, "✓"),
-        ((0.1, 0.4), "above 0.5", 1.0, "✗"),
-        ((0.6, 0.9), "above 0.5", 1.0, "✓"),
-        ((0.4, 0.6), "above 0.5", 1.0, "–"),
-        ((0.6, 0.9), "below 0.5", 1.0, "✗"),
-        ((0.1, 0.4), "below 0.5", 0.9, "–"),
+        ((0.1, 0.4), 1.0, "✓✗"),
+        ((0.6, 0.9), 1.0, "✗✓"),
+        ((0.4, 0.6), 1.0, "––"),
+        ((0.1, 0.4), 0.9, "––"),
     ],
 )
-def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, must, trained, sign):
-    mean = {
-        "ood.exact_accuracy": {"value": 0, "ci95": ends},
-        "id.exact_accuracy": {"value": trained},
-    }
+def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, trained, signs):
+    mean = {"ood.exact_accuracy": {"value": 0, "ci95": ends}}
+    mean["id.exact_accuracy"] = {"value": trained}
     run = SimpleNamespace(summary={"mean": mean})
     monkeypatch.setattr(quoted, "of_runs", lambda scale: {"net": run})
-    assert quoted.sign("quick run/net; ood.exact_accuracy", {}, must) == sign
+    for must, sign in zip(("below 0.5", "above 0.5"), signs, strict=True):
+        assert quoted.sign("quick run/net; ood.exact_accuracy", {}, must) == sign
 
 
 def test_a_panel_whose_network_has_not_learnt_has_no_verdict():

@@ -10,21 +10,16 @@ from figures import committed, pages
 from figures import take_results as results
 from figures.make import run_directory
 from figures.papers import PAPERS
+from tests.figures.test_pages import row as row_of
 
 SUMMARIES = committed.RESULTS / "quick" / "runs"
 
 
-def row(claim, case, value=1.0, verdict="reproduced", setting="base", criterion="own above 0"):
-    number = {
-        "value": value,
-        "ci95": [0.9, 1.1],
-        "must be": criterion.removeprefix("own "),
-        "holds": True,
-    }
-    return {"claim": claim, "case": case, "scale": "quick", "setting": setting, "figure": "",
-            "statement": f"{claim} holds", "seeds": [0, 1], "runs": [], "verdict": verdict,
-            "reason": "", "criterion": criterion, "conditions": {"own": number},
-            "notes": {}}  # fmt: skip
+def row(claim, case, value=1.0, criterion="own above 0", setting="base"):
+    number = {"value": value, "ci95": [0.9, 1.1], "holds": True}
+    number["must be"] = criterion.removeprefix("own ")
+    return row_of(case, setting=setting, claim=claim, criterion=criterion,
+                  conditions={"own": number}, notes={}, figure="", seeds=[0, 1])  # fmt: skip
 
 
 def test_added_rows_stand_in_order_and_no_verdict_is_drawn_again():
@@ -51,9 +46,9 @@ def target(tmp_path, monkeypatch):
 
 def finished(workdir, network, rows, figure):
     """A directory as `figures.make` leaves it, of one network and one figure."""
-    config = next(one for one in committed.configs("quick").values() if one.name == network)
-    run = run_directory(workdir, config)
-    directory.write_bytes(run / "summary.json", (SUMMARIES / f"{network}.json").read_bytes())
+    run = run_directory(workdir, committed.configs("quick")[network])
+    summary = (SUMMARIES / f"{network}_quick.json").read_bytes()
+    directory.write_bytes(run / "summary.json", summary)
     directory.write_bytes(workdir / "figures" / f"{figure}.png", b"picture")
     directory.write_text(workdir / "scale", "quick\n")
     directory.write_json(workdir / "claims.json", rows)
@@ -62,29 +57,27 @@ def finished(workdir, network, rows, figure):
 
 def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     rows = [row("C1", "bump")], [row("C1", "bump", 9.0)], [row("C1", "ramp", 2.0)]
-    first = finished(tmp_path / "a", "bump_cnn_quick", rows[0], "fig1b")
-    again = finished(tmp_path / "c", "bump_cnn_quick", rows[1], "fig1b")
+    first = finished(tmp_path / "a", "bump_cnn", rows[0], "fig1b")
+    again = finished(tmp_path / "c", "bump_cnn", rows[1], "fig1b")
     directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
-    second = finished(tmp_path / "b", "ramp_cnn_quick", rows[2], "codes")
+    second = finished(tmp_path / "b", "ramp_cnn", rows[2], "codes")
     directory.write_text(second / "figures" / "codes.csv", "run\n")
     assert results.take(first, add=False) == target
     for workdir in (second, again):
         results.take(workdir, add=True)
-    there = lambda: committed.rows("quick")
-    assert there() == rows[0] + rows[2]
+    assert committed.rows("quick") == rows[0] + rows[2]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
-    assert there() == rows[2]
+    assert committed.rows("quick") == rows[2]
     assert set(committed.runs("quick")) == {"ramp_cnn"}
-    there = sorted(path.name for path in (target / "figures").iterdir())
-    assert there == ["codes.csv", "codes.png"]
+    assert {path.name for path in (target / "figures").iterdir()} == {"codes.csv", "codes.png"}
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
 
 
 def test_a_summary_with_further_numbers_takes_the_place_of_the_old_one(tmp_path, target):
-    first = finished(tmp_path / "a", "bump_cnn_quick", [row("C1", "bump")], "fig1b")
+    first = finished(tmp_path / "a", "bump_cnn", [row("C1", "bump")], "fig1b")
     results.take(first, add=False)
     (path,) = first.glob("trained/*/summary.json")
     summary = json.loads(path.read_text())

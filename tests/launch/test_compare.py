@@ -1,7 +1,6 @@
 """Two runs of one task, seed by seed."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEAST_CELLS, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 from launch import compare
-from tests.command import call, refused
+from tests.command import call, drawn_by, refused, snippets
 
 
 def run_compare(*places):
@@ -53,14 +52,10 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
 
 
 def test_the_page_maps_where_runs_differ(tiny_run, other_run, tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "how_to" / "compare.md").read_text()
-    (snippet,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     for name, path in (("bump_cnn", tiny_run[0]), ("bump_cnn_depth6", other_run)):
         shutil.copytree(path, tmp_path / "runs" / name)
     monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(snippet, names)
-    names["plt"].close()
+    names = drawn_by(*snippets("compare"))
     errors = [Run.load(path).cells.scores["mse"].mean(axis=0) for path in (tiny_run[0], other_run)]
     expected = (errors[1] - errors[0]).reshape(8, 8)  # x varies fastest
     np.testing.assert_allclose(names["difference"], expected, rtol=1e-4, atol=1e-7)

@@ -1,7 +1,6 @@
 """The command line of activations that someone brings, in this process."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from compgen_jax.metrics import decodability
 from launch import probe
-from tests.command import call, refused
+from tests.command import call, drawn_by, refused, snippets
 
 
 def arrays(**changes) -> dict:
@@ -49,9 +48,8 @@ def test_a_table_and_a_report(tmp_path, capsys):
     rows = given["factors"], given["held_out"], given["groups"]
     wanted = decodability.decode(layers, *rows)
     for index, layer in enumerate(found["layers"].values()):
-        factors = zip(("r2", "auc"), layer["factors"].values(), strict=True)
-        for f, (kind, factor) in enumerate(factors):
-            assert factor["measure"] == kind
+        assert [factor["measure"] for factor in layer["factors"].values()] == ["r2", "auc"]
+        for f, factor in enumerate(layer["factors"].values()):
             for part in ("id", "ood", "shuffled.id", "shuffled.ood"):
                 assert factor[part]["value"] == pytest.approx(wanted.scores[part][index, f])
                 ends = wanted.intervals.get(part, np.full((2, 2, 2), None))[index, f].tolist()
@@ -103,25 +101,19 @@ def test_bad_arrays_are_one_line_and_leave_an_earlier_report_alone(tmp_path, cha
         call(probe, f"--activations={saved(tmp_path, arrays(**changes))}")
     assert (tmp_path / "probe.json").read_text() == "earlier"
     assert {path.name for path in tmp_path.iterdir()} == {"probe.json", "my_activations.npz"}
-
-
-def test_bad_files_and_places_are_one_line(tmp_path):
-    (tmp_path / "text.npz").write_text("activations")
     with refused("there is no such file"):
         call(probe, f"--activations={tmp_path / 'nowhere.npz'}")
+    (tmp_path / "my_activations.npz").write_text("activations")
     with refused("is no .npz or is damaged"):
-        call(probe, f"--activations={tmp_path / 'text.npz'}")
+        call(probe, f"--activations={tmp_path / 'my_activations.npz'}")
 
 
 def test_the_example_of_the_page(monkeypatch, tmp_path, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "how_to" / "probe.md").read_text()
-    example, picture = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    example, picture = snippets("probe")
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     call(probe, "--activations=my_activations.npz")
     found = json.loads((tmp_path / "probe.json").read_text())
     assert list(found["layers"]) == ["hidden", "output"] and found["success"]["value"] > 0.4
-    names = {}
-    exec(picture, names)
-    names["plt"].close()
+    drawn_by(picture)
     assert Path("probe.png").exists()

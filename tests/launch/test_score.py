@@ -1,7 +1,6 @@
 """Predictions of any framework: scored as a run of ours is, and refused in one line."""
 
 import json
-import re
 from pathlib import Path
 
 import chex
@@ -12,7 +11,7 @@ from compgen_jax.runs import predictions
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from launch import score
-from tests.command import call, refused
+from tests.command import call, drawn_by, refused, snippets
 from tests.trees import TWO_PROGRAMS
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
@@ -59,11 +58,9 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
     report = json.loads((tmp_path / "out" / "mine.json").read_text())
     assert report["mean"]["ood.rendered"]["value"] == gain
     # seeds that agree to the cell show no spread: the interval of a share reaches 1.5 cells
-    ends = [max(gain - 1.5 / 100, 0), min(gain + 1.5 / 100, 1)]
-    assert report["mean"]["ood.rendered"]["ci95"] == pytest.approx(ends)
-    # of the 156 cells that are not held out
-    ends = [max(gain - 1.5 / 156, 0), min(gain + 1.5 / 156, 1)]
-    assert report["mean"]["id.rendered"]["ci95"] == pytest.approx(ends)
+    for region, cells in (("ood", 100), ("id", 156)):
+        ends = np.clip([gain - 1.5 / cells, gain + 1.5 / cells], 0, 1)
+        assert report["mean"][f"{region}.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
     assert {row["verdict"] for row in report["verdict"]} == {verdict}
 
@@ -102,17 +99,13 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
 
 def test_the_page_shows_where_networks_fail(tmp_path, monkeypatch):
     """Its snippet, on predictions that are wrong at held-out cells."""
-    page = (Path(__file__).parents[2] / "docs" / "how_to" / "score.md").read_text()
-    *_, snippet = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     run_score("--template=seed_0.npz", *TASK)
     with np.load("seed_0.npz") as template:
         held_out, wrong = template["held_out"], template["targets"].copy()
     wrong[held_out] += 2
     np.savez("predictions.npz", predictions=wrong[None])
-    names = {}
-    exec(snippet, names)
-    names["plt"].close()
+    names = drawn_by(snippets("score")[-1])
     np.testing.assert_allclose(names["errors"], 4 * held_out, atol=1e-6)
     assert Path("predictions.png").exists()
 
