@@ -51,11 +51,12 @@ def trained(name: str, root):
     """A tiny network of a run's kind."""
     config = (papers.runs("quick") | why_not_presets.runs("quick"))[name]
     region = getattr(getattr(config.task, "support", None), "region", None)
-    for path, value in (TINY | HOLES.get(region, {})).items():
+    values = TINY | HOLES.get(region, {})
+    if config.model.name == "conv":  # which takes longer to compile
+        values |= {"model.name": "mlp"}
+    for path, value in values.items():
         with contextlib.suppress(ConfigError):  # of a kind that has no such field
             config = changed(config, {path: value})
-    if config.model.name == "conv":  # which takes longer to compile
-        config = changed(config, {"model.name": "mlp"})
     return train(config, root / name)
 
 
@@ -69,7 +70,7 @@ def mapped(network: str, interpolator: str, code: str = "bump"):
                         for name in (network, interpolator))  # fmt: skip
     return Run.known(
         (0, 1), drawn, config=Config(task=settings), task=settings.make(), interpolator=by_kernel,
-        wide_network=by_kernel, error_at=lambda points: np.full((2, len(points)), 0.01),
+        wide_network=by_kernel, error_at=lambda points: np.full((2, len(points)), 0.01)
     )  # fmt: skip
 
 
@@ -95,12 +96,13 @@ def holdout_map(change=lambda row: row):
 
 def finished(configs: dict) -> dict:
     """Quick runs by name that have a committed summary."""
-    paths = {name: QUICK / "runs" / f"{config.name}.json" for name, config in configs.items()}
-    return {
-        name: Run.known(configs[name].training.seeds, config=configs[name],
-                        summary=json.loads(path.read_text()))
-        for name, path in paths.items() if path.exists()
-    }  # fmt: skip
+    runs = {}
+    for name, config in configs.items():
+        path = QUICK / "runs" / f"{config.name}.json"
+        if path.exists():
+            summary = json.loads(path.read_text())
+            runs[name] = Run.known(config.training.seeds, config=config, summary=summary)
+    return runs
 
 
 @functools.cache
@@ -115,10 +117,10 @@ def students() -> dict:
     there = finished(configs)
     for name, config in configs.items():
         seeds = config.training.seeds
-        values = {key: rng.uniform(0.5, 1, len(seeds)) for key in names}
-        by_seed = {str(seed): {key: one[k] for key, one in values.items()}
-                   for k, seed in enumerate(seeds)}  # fmt: skip
-        mean = {key: mean_with_interval(one) for key, one in values.items()}
+        by_seed = {str(seed): dict(zip(names, rng.uniform(0.5, 1, len(names)), strict=True))
+                   for seed in seeds}  # fmt: skip
+        mean = {key: mean_with_interval([numbers[key] for numbers in by_seed.values()])
+                for key in names}  # fmt: skip
         summary = {"seeds": by_seed, "mean": mean, "task": {"sets": 92, "code_r2": 1.0}}
         layers = {f"decode.{metric}": rng.random((len(seeds), 4))
                   for metric in ("ood_r2", "untrained.ood_r2", "shuffled.ood_r2")}  # fmt: skip
@@ -138,19 +140,14 @@ def written_down() -> list[dict]:
             for seed in constructions.Constructed.seeds]  # fmt: skip
 
 
-def of_sprites() -> dict:
-    """A decoder that draws what is asked, and one that draws the nearest ID image."""
-    return {name: real_factors_answers.decoder("range", name) for name in ("truth", "nearest")}
-
-
-def hold_outs(names=tuple(sprites.SHARES)):
-    runs = dict.fromkeys(names, of_sprites()["truth"])
-    return runs | {"sprites_range": of_sprites()["nearest"]}
+def hold_outs(names=tuple(sprites.SHARES), other="sprites_range", draw=("truth", "nearest")):
+    """Decoders that draw the target, and one that draws the nearest ID image."""
+    decoder, odd = (real_factors_answers.decoder("range", name) for name in draw)
+    return dict.fromkeys(names, decoder) | {other: odd}
 
 
 def remedies():
-    runs = dict.fromkeys(sprites.REMEDIES, of_sprites()["nearest"])
-    return runs | {"sprites_slice": of_sprites()["truth"]}
+    return hold_outs(sprites.REMEDIES, "sprites_slice", ("nearest", "truth"))
 
 
 def pairs(name: str = "follows"):

@@ -28,7 +28,7 @@ TRAINED = {
     "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
     "hole": dict.fromkeys(FIGURES["hole"].runs, "bump_cnn_stripes_hole_middle"),
     **{name: dict.fromkeys(FIGURES[name].runs)
-       for name in ("composer", "two_objects", "three_factors", "fig9")},
+       for name in ("composer", "two_objects", "three_factors", "fig9")}
 }  # fmt: skip
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),
@@ -50,8 +50,8 @@ BOTH = "bump_cnn ramp_cnn"
         ("fig2", "quick", f"{BOTH} bump_cnn_depth2 bump_cnn_depth6 ramp_cnn_depth2 random_cells"),
         ("fig14_20_epochs", "paper", "ramp_mlp_20_epochs ramp_mlp_20_epochs_depth4 "
          "ramp_mlp_20_epochs_depth5 ramp_mlp_20_epochs_depth6 ramp_mlp_20_epochs_depth7"),
-        ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps"),
-    ],
+        ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps")
+    ]
 )  # fmt: skip
 def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):
     assert FIGURES[figure].shows(papers.runs(scale), scale) == names.split()

@@ -10,18 +10,17 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError, changed, fingerprint
+from compgen_jax.config import changed, fingerprint
 from compgen_jax.models.mlp import MLP
 from compgen_jax.presets import PRESETS
 from compgen_jax.runs import directory, results
-from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import draw
 from figures.explorer import page, payload
 from launch import explore
-from tests.command import call
+from tests.command import call, refused
 from tests.figures.live_networks import decode
 from tests.figures.stand_ins import train
 from tests.trees import TWO_PROGRAMS
@@ -36,14 +35,13 @@ def text(run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def network(text):
-    """What the page says of the run."""
-    (one,) = networks_of(text)
-    return one
+    return network_of(text)
 
 
-def networks_of(text: str) -> list[dict]:
-    """What a page says of its networks."""
-    return json.loads(re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)[1])["networks"]
+def network_of(text: str) -> dict:
+    """What a page says of its network."""
+    (network,) = json.loads(re.search(r'id="payload">(.*?)</script>', text, re.S)[1])["networks"]
+    return network
 
 
 def test_images_are_what_the_networks_say_within_half_a_level(run, network):
@@ -86,8 +84,8 @@ def test_predictors_and_layers_are_those_of_the_library(run, network):
         expected = np.clip(expected, least, network["high"])
         np.testing.assert_allclose(decode(network[name]), expected, atol=step)
     volume = np.log10(run.maps["volume"])
-    for place, (name, layer) in enumerate(zip(run.layer_names, network["layers"], strict=True)):
-        assert layer["name"] == name
+    assert tuple(layer["name"] for layer in network["layers"]) == tuple(run.layer_names)
+    for place, layer in enumerate(network["layers"]):
         found = layer["numbers"]["probe R², held out"]
         np.testing.assert_allclose(found, run.layers("probe.ood_r2")[:, place])
         of_layer = decode(layer["volume"])
@@ -99,14 +97,13 @@ def test_predictors_and_layers_are_those_of_the_library(run, network):
 def test_the_rules_explain_what_they_do_in_numpy(run, network):
     cells, held_out = run.cells, run.cells.held_out
     r2 = decode(network["rules"]["r2"])[-1]  # (T, R, Q)
-    of = cells.factors
     nearest = tasks.nearest_seen(run.task, held_out)[0]
     flat = lambda array: array.reshape(*array.shape[:-2], 64).astype(np.float64)
     drawn, truths = flat(cells.predictions), flat(cells.truths)
     said = flat(run.interpolator.predictions)
     for seed in range(2):
         for place, at in enumerate(np.flatnonzero(held_out)):
-            shared = [of[:, axis] == of[at, axis] for axis in range(2)]
+            shared = (cells.factors == cells.factors[at]).T
             parts = {
                 "what is asked": [truths[at]],
                 "superposition": [drawn[seed][same & ~held_out].sum(axis=0) for same in shared],
@@ -147,8 +144,8 @@ def test_a_page_is_text_and_asks_for_nothing(run, text):
 def test_the_python_of_a_page_works_without_the_runs_directory(run, tmp_path, monkeypatch):
     """For a preset, with fields that differ; another run is loaded. No directory above is named."""
     monkeypatch.chdir(tmp_path)
-    trained = lambda preset, path, fields=(): (changed(PRESETS[preset], dict(fields)), path)
     preset = PRESETS["bump_cnn_quick"]
+    trained = lambda _, path, fields=(): (changed(preset, dict(fields)), path)
     fewer = changed(preset, {"training.seeds": (0, 1)})
     for config, path, place in (
         (preset, "first", "first"),
@@ -164,12 +161,9 @@ def test_the_python_of_a_page_works_without_the_runs_directory(run, tmp_path, mo
 def test_less_room_gives_fewer_levels_and_checkpoints(run):
     atlas = payload.Atlas(run)
     whole = payload.size_of(payload.within(4e6, "tiny", atlas))
-    sizes = [whole]
-    for room in (0.8 * whole, 1):
-        network = payload.within(room, "tiny", atlas)
-        sizes.append(payload.size_of(network))
-        assert network["steps"][-1] == run.kept_steps[-1]
-    assert sizes[0] > 0.8 * whole >= sizes[1] > sizes[2]
+    less, network = (payload.within(room, "tiny", atlas) for room in (0.8 * whole, 1))
+    assert 0.8 * whole >= payload.size_of(less) > payload.size_of(network)
+    assert less["steps"][-1] == network["steps"][-1] == run.kept_steps[-1]
     assert network["drawn_fine"] is None and len(network["steps"]) == 1 and not network["live"]
     assert network["drawn"][0]["levels"] < 255
 
@@ -227,9 +221,10 @@ def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeyp
     means = images.reshape(20, 2, 20, 2, 3).mean(axis=(1, 3))
     shown = decode(network["truths"])[0, :, 0].reshape(20, 20, 3)
     np.testing.assert_allclose(shown, means, atol=0.01)
-    index = np.flatnonzero((cells == run.cells.factors[-1]).all(axis=1))[0]
-    errors = decode(network["scores"]["mse"]["values"])[-1, 0]
-    np.testing.assert_allclose(errors[index], run.cells.scores["mse"][0, -1], rtol=1e-5)
+    (error,) = decode(network["scores"]["mse"]["values"])[
+        -1, 0, (cells == run.cells.factors[-1]).all(axis=1)
+    ]
+    assert error == pytest.approx(run.cells.scores["mse"][0, -1], rel=1e-5)
     monkeypatch.setattr(payload, "MOST_ENTRIES", 24 * 1200)
     atlas = payload.Atlas(run)
     assert atlas.sizes == (2, 2, 2, 3) and atlas.held_out.any()
@@ -259,19 +254,15 @@ def test_the_command_writes_the_page_of_some_seeds(run, copy, capsys):
     assert capsys.readouterr().out == f"wrote {copy / 'explorer.html'}\n"
     text = (copy / "explorer.html").read_text()
     assert '"seeds":[7]' in text and '"t":null' in text and '[{"claim":"composition"' in text
-    (network,) = networks_of(text)
+    network = network_of(text)
     shown = [layer["numbers"]["probe R², held out"] for layer in network["layers"]]
     of_seed = run.layers("probe.ood_r2")[run.seeds.index(7)]
     np.testing.assert_allclose(shown, of_seed[:, None])
     directory.write_json(copy / "claims.json", [{"claim": "one that judge left"}])
     assert '[{"claim":"one that judge left"}]' in explore.explore(copy, [7]).read_text()
-    with pytest.raises(RunError, match="--seeds=3: tiny has no such seed; it has 0, 7"):
-        explore.explore(copy, [3])
-
-
-def test_wrong_seeds_are_one_line(tiny_run):
-    for seed in ("x", "-1"):
-        with pytest.raises(ConfigError, match=f"--seeds={seed}: must be numbers"):
-            call(explore, f"--workdir={tiny_run[0]}", f"--seeds={seed}")
-    with pytest.raises(RunError, match="there is no such directory"):
-        explore.explore(tiny_run[0] / "none")
+    for seeds, message in {"3": "tiny has no such seed; it has 0, 7", "x": "must be numbers",
+                           "-1": "must be numbers"}.items():  # fmt: skip
+        with refused(f"--seeds={seeds}: {message}"):
+            call(explore, f"--workdir={copy}", f"--seeds={seeds}")
+    with refused("there is no such directory"):
+        explore.explore(copy / "none")

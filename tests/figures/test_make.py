@@ -52,14 +52,14 @@ def figures(tiny, tmp_path, monkeypatch):
         "again": {"task.support.samples": 50},
         "wide": {"model.width": 9},
         "sweep": {"sweep.axes": (("training.learning_rate", (1e-3, 1e-2)),),
-                  "sweep.real_points": 8},
+                  "sweep.real_points": 8}
     }  # fmt: skip
     configs = {name: changed(tiny, {"name": f"{name}_quick"} | each)
                for name, each in fields.items()}  # fmt: skip
     group = Group(("first",), {"width x2": times("model.width", 2), "broad": {"model.width": 9}})
     paper = Paper(
         "Tiny", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
-        settings=(group, fresh("first")),
+        settings=(group, fresh("first"))
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
     named = lambda runs: [{"run": name} for name in runs]
@@ -129,10 +129,14 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert not (other / "trained").exists() and len(rows_of(other)[0]) == 3
 
 
-def test_a_claim_is_asked_for_by_its_name(figures):
-    workdir = figures("--only=X3")
-    assert trained_in(workdir) == {"wide_quick"} and not (workdir / "figures").exists()
-    assert rows_of(workdir)[0] == [("X3", "base")]
+@pytest.mark.parametrize(
+    ("names", "trained", "claim"),
+    [("X3", {"wide_quick"}, "X3"), ("agai*,first", {"again_quick", "first_quick"}, "X1")],
+)
+def test_claims_and_runs_are_named_or_match_a_pattern(figures, names, trained, claim):
+    workdir = figures(f"--only={names}")
+    assert trained_in(workdir) == trained and not (workdir / "figures").exists()
+    assert rows_of(workdir)[0] == [(claim, "base")]
 
 
 def test_claims_are_judged_at_fresh_seeds(figures):
@@ -180,22 +184,16 @@ def test_settings_are_trained_and_judged_where_they_are_named(figures, capsys):
     """A setting that is a run of the paper already is that run; other commands keep the rows."""
     workdir = figures("--only=settings")
     assert trained_in(workdir) == {"first_quick", "first_width_x2_quick", "wide_quick"}
-    keys = [(name, setting) for setting in ("base", "width x2", "broad") for name in ("X1", "X2")]
-    there = [key for key in keys if key != ("X2", "width x2") and key != ("X2", "broad")]
     names, rows = rows_of(workdir)
-    assert [key for key in names if key[0] != "X3"] == there
+    assert [key for key in names if key[0] != "X3"] == [
+        ("X1", "base"), ("X2", "base"), ("X1", "width x2"), ("X1", "broad")
+    ]  # fmt: skip
     figures("--only=wide")
     said = capsys.readouterr().err
     assert "first_quick: already trained" not in said and "wide_quick: already trained" in said
     after = rows_of(workdir)[1]
     at_settings = [[row for row in each if row["setting"] != "base"] for each in (rows, after)]
     assert at_settings[0] == at_settings[1]
-
-
-def test_runs_are_trained_by_name_or_pattern(figures):
-    workdir = figures("--only=agai*,first")
-    assert trained_in(workdir) == {"again_quick", "first_quick"}
-    assert rows_of(workdir)[0] == [("X1", "base")] and not (workdir / "figures").exists()
 
 
 def test_a_run_that_cannot_train_is_one_line_before_anything_trains(figures, tmp_path, monkeypatch):

@@ -30,8 +30,8 @@ def marks(axis, mark="D"):
 def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     runs = {"bump_cnn": stand_ins.mapped("plus", "bump"),
             "ramp_cnn": stand_ins.mapped("edge", "plus", "ramp")}  # fmt: skip
-    for name, wide in {"bump_cnn": "edge", "ramp_cnn": "bump"}.items():
-        runs[name].wide_network = stand_ins.mapped(wide, "blank").cells
+    for run, wide in zip(runs.values(), ("edge", "bump"), strict=True):
+        run.wide_network = stand_ins.mapped(wide, "blank").cells
     titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
     shares = "With the {} code, {:.0%} of held-out positions are rendered; by interpolation {:.0%}"
     assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
@@ -57,10 +57,9 @@ def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
 def test_shares_are_counted_by_distance_to_the_nearest_id_cell():
     """The edge map draws the 8 cells next to ID ones, of a hole of 3 by 3."""
     rows = lookup.shares_by_distance({"net": stand_ins.mapped("edge", "bump")})
-    network, krr, _ = (rows[at : at + 2] for at in (0, 2, 4))
-    assert [(row["distance"], row["rendered"]) for row in network] == [(1, 1), (2, 0)]
-    assert [(row["predictor"], row["rendered"]) for row in krr] == [("interpolator", 1)] * 2
-    assert all(row["low"] == row["rendered"] == row["high"] for row in rows)
+    assert [(row["distance"], row["rendered"]) for row in rows[:2]] == [(1, 1), (2, 0)]
+    assert [(row["predictor"], row["rendered"]) for row in rows[2:4]] == [("interpolator", 1)] * 2
+    assert len(rows) == 6 and all(row["low"] == row["rendered"] == row["high"] for row in rows)
 
 
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
@@ -89,14 +88,11 @@ def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
     of_run = lambda letter, name: means(
         axis_of(figure, letter), color=why_not_figures.THREE_FACTORS[name][1]
     )
-    # a box leaves all pairs of values, a square of x and y all but one
-    pairs = [
-        round(x) for name in ("three_factors", "three_factors_xy") for x, _ in of_run("b", name)
-    ]
-    assert pairs == [3, 2]
     hits = good[:, box.held_out].mean()
-    of_box = of_run("a", "three_factors")[0][1], of_run("b", "three_factors")[0][1]
-    assert of_box == pytest.approx((hits, hits))
+    # a box leaves all pairs of values, a square of x and y all but one
+    ((pairs, share),), ((pairs_xy, _),) = map(of_run, "bb", ("three_factors", "three_factors_xy"))
+    assert (round(pairs), round(pairs_xy)) == (3, 2)
+    assert share == of_run("a", "three_factors")[0][1] == pytest.approx(hits)
     indices = why_not_figures.example_cells(box)
     assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
@@ -104,8 +100,7 @@ def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
 def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
     runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
     figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
-    axis = axis_of(figure, "a")
-    curves = {line.get_label(): line for line in axis.lines}
+    curves = {line.get_label(): line for line in axis_of(figure, "a").lines}
     angles, error = curves["one object"].get_data()
     order = np.argsort(cells.factors[:, 0] % 360)
     expected = np.exp(np.log(cells.scores["mse"].astype(float)).mean(axis=0))[order]
@@ -179,9 +174,9 @@ def test_thresholds_are_drawn_where_they_are(drawn):
 
 def test_the_mean_over_seeds_is_geometric(drawn):
     """Seeds render 0.9 half-way, in log images, between 10 and 40, and between 40 and 160."""
+    table = (0.8, 10, 0), (1.0, 40, 0), (0.8, 40, 1), (1.0, 160, 1)
     rows = [scored(share, grid, images, seed=seed)
-            for grid in (8, 16) for seed, numbers in enumerate(((10, 40), (40, 160)))
-            for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
+            for grid in (8, 16) for share, images, seed in table]  # fmt: skip
     axis = drawn(draw_scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
     (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
     np.testing.assert_allclose(sorted(points_of(axis, BUMPS, ".")[:, 1]), [20, 20, 80, 80], 1e-6)
@@ -192,8 +187,9 @@ def test_no_bound_is_dropped(drawn):
     """Bumps are never enough, stripes are from the start at the two largest N."""
     corner = {REGION: "corner"}
     few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), **corner)
-    by_stripes = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
-    by_stripes += make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
+    law = {"stripes": (1, 2)}
+    by_stripes = make_table(law, GRIDS[:2], **corner)
+    by_stripes += make_table(law, GRIDS[2:], multiples=(2, 4), **corner)
     beyond = [row for row in by_stripes if row[IMAGES] > 2 * row[GRID]]
     sweep = stand_ins.sweep(few + beyond, ("corner",))
     axis = drawn(draw_scaling.draw_thresholds, sweep).axes[0]
@@ -210,7 +206,9 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     """And says which are of fewer seeds, or of seen cells."""
     written = lambda axis: {text.get_position(): text.get_text() for text in axis.texts
                             if text.get_transform() == axis.transData}  # fmt: skip
-    held_out, outside = drawn(why_not_figures.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
+    maps = lambda *change: drawn(why_not_figures.draw_holdout_map,
+                                 stand_ins.holdout_map(*change)).axes[:2]  # fmt: skip
+    held_out, outside = maps()
     np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
     assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
@@ -221,9 +219,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
         failed = row[stand_ins.SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12)
         return row | ({"status": "failed"} if failed else {})
 
-    held_out, outside = drawn(why_not_figures.draw_holdout_map, stand_ins.holdout_map(change)).axes[
-        :2
-    ]
+    held_out, outside = maps(change)
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
     assert title_of(outside) == "Unseen ID cells (*: seen ones)"

@@ -13,14 +13,18 @@ from launch import benchmark, speed, torch_peers
 from tests.command import call
 
 
+@pytest.fixture(autouse=True)
+def two_cores_without_pytorch(monkeypatch):
+    monkeypatch.setattr(speed, "cores", lambda: 2)
+    for name in ("in_processes", "decoders"):
+        monkeypatch.setattr(torch_peers, name, lambda *_: lambda: time.sleep(1e-4))
+
+
 def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
     seconds = {"single runs": 3.0, "2 in turn": 2.0, "gemm": 2.0}
     seconds |= {"PyTorch eager": 6.0, "PyTorch eager, in 2 processes of a thread": 4.0}
     monkeypatch.setattr(speed, "interleave", lambda turns, _: {n: seconds[n] for n in turns})
     monkeypatch.setattr(speed.cost, "flops_of_step", lambda *_: 100.0)
-    monkeypatch.setattr(speed, "cores", lambda: 2)
-    for name in ("in_processes", "decoders"):
-        monkeypatch.setattr(torch_peers, name, lambda *_: lambda: None)
     monkeypatch.setattr(jax, "local_devices", lambda: [None])
 
     def program(name, singles, *_, **__):
@@ -45,10 +49,6 @@ def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     steps = {"training.steps": 4, "training.batch_size": 4}
     config = changed(tiny, conv | steps | {"task.support.region": "none"})
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
-    monkeypatch.setattr(speed, "cores", lambda: 2)
-    peer = lambda *_: lambda: time.sleep(1e-4)
-    for name in ("in_processes", "decoders"):
-        monkeypatch.setattr(torch_peers, name, peer)
 
     table = speed.train(1, {"bump_cnn": 2}, side=8)
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()

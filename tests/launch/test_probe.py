@@ -104,7 +104,7 @@ def test_bad_arrays_are_one_line_and_leave_an_earlier_report_alone(tmp_path, cha
     with refused("there is no such file"):
         call(probe, f"--activations={tmp_path / 'nowhere.npz'}")
     (tmp_path / "my_activations.npz").write_text("activations")
-    with refused("is no .npz or is damaged"):
+    with refused("is no .npz of numbers or text, or is damaged"):
         call(probe, f"--activations={tmp_path / 'my_activations.npz'}")
 
 
