@@ -28,13 +28,13 @@ TINY = Config(
 def run(tmp_path_factory):
     """A finished run, shared by the tests that only read it."""
     workdir = tmp_path_factory.mktemp("decoding") / "run"
-    study.train(TINY, workdir, progress=False)
+    study.train(TINY, workdir)
     return workdir
 
 
 def test_the_input_says_the_latent_and_permuted_latents_say_nothing(run):
     """Whatever the network is: its code is the latent itself."""
-    found = measure.measure(Run.load(run), progress=False)
+    found = measure.measure(Run.load(run))
     for region in ("id", "ood"):
         for control in ("", "untrained."):
             assert (found.numbers[f"decode.{control}{region}_r2"][:, 0] > 0.999).all()

@@ -66,7 +66,7 @@ def asked_at(name):
 def lookups(name):
     """{name: (B, ...)}: what models say that repeat what was shown; the last ones move one factor
     alone."""
-    (run, _, asked) = asked_at(name)
+    run, _, asked = asked_at(name)
     task = run.task
     answers = {"nearest": asked.nearest, "nearest, same labels": asked.same_labels}
     if not tasks.has_grid(task):

@@ -60,7 +60,7 @@ def events(folder):
 def test_curves_are_the_rows_of_metrics_and_change_no_run(tiny, tiny_run, tmp_path):
     config = changed(tiny, {"execution.tensorboard": True})
     assert fingerprint(config) == fingerprint(tiny)
-    study.train(config, tmp_path / "run", progress=False)
+    study.train(config, tmp_path / "run")
     for name in ("summary.json", "metrics.csv"):
         assert (tmp_path / "run" / name).read_bytes() == (tiny_run[0] / name).read_bytes()
     rows = pd.read_csv(tmp_path / "run" / "metrics.csv")

@@ -1,5 +1,6 @@
 """What a sweep is made of: trials, the single run that each is, and the table."""
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -12,27 +13,28 @@ from compgen_jax.runs.sweep_table import SweepTrial
 GRIDS = ("task.grid", (8, 12))
 REGIONS = ("task.support.region", ("none", "corner"))
 COPIES = ("task.stripes.copies", (0, 1))
+RATES = ("training.learning_rate", (1e-3, 3e-3))
 BASE = {
-    "training.steps": 10,
-    "training.seeds": (0, 5),
-    "task.support.side": 0.5,
-    "task.support.require_marginals": False,
-    "task.stripes.order": "shuffled",
-}
-SEARCH = {
+    "training.steps": 10, "training.seeds": (0, 5), "task.support.side": 0.5,
+    "task.support.require_marginals": False, "task.stripes.order": "shuffled",
     "sweep.search.field": "task.images",
     "sweep.search.scores": ("exact_accuracy", "image_accuracy"),
     "sweep.search.per": (("cell", (0.5, 2.0)), ("value", (1.5, 2.0, 4.0))),
-}
+}  # fmt: skip
 
 
 def sweep_of(*axes, **values) -> Config:
-    return changed(Config(), BASE | {"sweep.axes": axes} | SEARCH | values)
+    return changed(Config(), BASE | {"sweep.axes": axes} | values)
+
+
+def zeros(config) -> dict:
+    """The table of a sweep's first trials, all of whose numbers are 0."""
+    names = sweep_table.measures(config)
+    return {trial: np.zeros(len(names)) for trial in sweep_table.first_trials(config)}
 
 
 def test_a_search_begins_with_every_combination_and_ladder():
-    rates = ("training.learning_rate", (1e-3, 1e-2))
-    config = sweep_of(GRIDS, COPIES, REGIONS, rates)
+    config = sweep_of(GRIDS, COPIES, REGIONS, RATES)
     trials = sweep_table.first_trials(config)
     # seeds, rates, regions, and the numbers with and without stripes, at two grids
     assert len(trials) == len(set(trials)) == 2 * 2 * 2 * (2 + 3) * 2
@@ -46,8 +48,7 @@ def test_a_search_begins_with_every_combination_and_ladder():
 
 
 def test_a_case_is_a_single_run_with_its_fields():
-    rates = ("training.learning_rate", (1e-3, 3e-3))
-    config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), rates)
+    config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), RATES)
     for images, points in ((9, 0), (16, 0), (30, 14)):
         trial = SweepTrial((8, 1, "corner", 3e-3), 5, images)
         single = sweep_table.config_of(config, trial)
@@ -67,7 +68,7 @@ def test_refined_trials_lie_between_the_numbers_around_the_crossing():
 
     def numbers_between(*crossings):
         """The new numbers of bumps where each score crosses the target after its number."""
-        results = {trial: np.zeros(len(names)) for trial in sweep_table.first_trials(config)}
+        results = zeros(config)
         for trial, values in results.items():
             values[columns] = [0.95 if trial.value > crossing else 0.2 for crossing in crossings]
         refined = sweep_table.refined_trials(config, results)
@@ -113,9 +114,8 @@ def test_a_table_reads_back_exactly_in_one_order():
     assert text == sweep_table.to_text(SPRITES, dict(reversed(whole.items())))
     again, cut = sweep_table.from_text(SPRITES, text)
     assert list(again) == sorted(TRIALS) and not cut
-    for trial in TRIALS:
-        np.testing.assert_array_equal(again[trial], whole[trial])
-    rows = sweep_table.rows(SPRITES, dict(zip(TRIALS, whole.values(), strict=True)))
+    chex.assert_trees_all_equal(again, whole)
+    rows = sweep_table.rows(SPRITES, whole)
     assert [row["status"] for row in rows] == ["ok", "ok", "failed"]
     assert rows[0]["training.learning_rate"] == 1 / 3 and rows[0]["task.shapes"] == SHAPES[1]
     assert rows[0]["train_loss"] == float(whole[TRIALS[1]][0])
@@ -159,9 +159,8 @@ def test_a_search_prints_the_threshold_of_each_seed_once():
 
 def test_thresholds_are_those_of_their_grid_and_seed():
     config = sweep_of(GRIDS)
-    names = sweep_table.measures(config)
-    column = names.index("ood.exact_accuracy")
-    results = {trial: np.zeros(len(names)) for trial in sweep_table.first_trials(config)}
+    column = sweep_table.measures(config).index("ood.exact_accuracy")
+    results = zeros(config)
     for trial, values in results.items():
         values[column] = trial.axes == (8,) and trial.seed == 5 and trial.value > 50
     readings = summarize(config, results)["readings"]
@@ -171,13 +170,10 @@ def test_thresholds_are_those_of_their_grid_and_seed():
 
 
 def test_no_mean_share_ends_above_1_and_an_error_has_its_whole_interval():
-    seeds = {"training.seeds": (0, 1, 2), "sweep.search.field": ""}
-    config = sweep_of(GRIDS, **seeds)
-    names = sweep_table.measures(config)
-    results = {
-        trial: np.full(len(names), 0.5 if trial.seed == 2 else 1.0)
-        for trial in sweep_table.first_trials(config)
-    }
+    config = sweep_of(GRIDS, **{"training.seeds": (0, 1, 2), "sweep.search.field": ""})
+    results = zeros(config)
+    for trial, values in results.items():
+        values[:] = 0.5 if trial.seed == 2 else 1.0
     for mean in summarize(config, results)["means"]:
         assert mean["ood.exact_accuracy"]["ci95"] == pytest.approx([0.1162, 1], abs=1e-4)
         assert mean["ood.mse"]["ci95"][1] > 1.5

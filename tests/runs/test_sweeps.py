@@ -16,6 +16,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, program
+from tests.runs.test_directory import contents
 
 
 def axes(grids=(8, 12), copies=(0, 1), regions=("corner",), **others):
@@ -76,12 +77,11 @@ def test_the_table_holds_all_trials_and_those_around_crossings_and_a_second_run_
     assert len(first) == 8 and refined and set(results) == first | refined
     assert summary == json.loads((workdir / "summary.json").read_text())
     assert summary["trials"] == len(results) and summary["failed"] == []
-    names = ("where", "score", "task.stripes.copies")
-    assert len({tuple(reading[name] for name in names) for reading in summary["readings"]}) == 18
+    readings = pandas.DataFrame(summary["readings"])
+    assert len(readings.value_counts(["where", "score", "task.stripes.copies"])) == 18
     assert len(sweeps.load(workdir).rows) == len(results)
-    before = {p: p.read_bytes() for p in workdir.iterdir() if p.name != ".lock"}
-    assert run(small, workdir) == summary
-    assert {p: p.read_bytes() for p in workdir.iterdir() if p.name != ".lock"} == before
+    before = contents(workdir)
+    assert run(small, workdir) == summary and contents(workdir) == before
 
 
 def one_curve(small, copies=0, **values):
@@ -112,27 +112,22 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
     } | values)  # fmt: skip
     run(small, tmp_path / "sweep")
     results = read(tmp_path / "sweep")
+    every = {"training.evaluate_every": 10 if small.training.steps else 5}
     for trial in (max(results), min(results)):
         row = dict(zip(sweep_table.measures(small), results[trial].tolist(), strict=True))
-        every = {"training.evaluate_every": 10 if small.training.steps else 5}
         single = changed(sweep_table.config_of(small, trial), every)
-        summary = study.train(single, tmp_path / f"{trial.value}", progress=False)
-        (alone,) = summary["seeds"].values()
+        (alone,) = study.train(single, tmp_path / f"{trial.value}")["seeds"].values()
         for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
             assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-4)
-        assert len(loop.dataset_of(single.task.make(), jax.random.key(0)).points) == trial.value
-        assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-4)
-
-
-def error_of_cells(single, row) -> float:
-    """The error over all cells that are not held out: those drawn and those not drawn."""
-    task = single.task.make()
-    points = np.asarray(loop.dataset_of(task, jax.random.key(single.training.seeds[0])).points)
-    points = points[~np.isnan(points).any(axis=1)].round()
-    drawn = len(np.unique(points, axis=0))
-    total = int((~np.asarray(task.held_out(tasks.cells(task.factors)))).sum())
-    counts = {"seen.mse": drawn, "unseen.mse": total - drawn}
-    return sum(count * row[name] for name, count in counts.items() if count) / total
+        task = single.task.make()
+        points = loop.dataset_of(task, jax.random.key(single.training.seeds[0])).points
+        assert len(points) == trial.value
+        # the error over all cells that are not held out: those drawn and those not drawn
+        drawn = len(np.unique(points[~np.isnan(points).any(axis=1)].round(), axis=0))
+        total = int(tasks.regions(task)["id"].sum())
+        weighted = ((drawn, row["seen.mse"]), (total - drawn, row["unseen.mse"]))
+        error = sum(count * value for count, value in weighted if count) / total
+        assert alone["id.mse"] == pytest.approx(error, rel=1e-4)
 
 
 def test_a_sweep_that_was_stopped_ends_with_the_same_table(small, finished, tmp_path, monkeypatch):
@@ -239,7 +234,7 @@ def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(small, finished, ti
     with pytest.raises(RunError, match=r"holds \d+ runs, each in a directory of its own, such as"):
         sweeps.load(tiny_run[0].parent.parent)
     with pytest.raises(ConfigError, match="small is a sweep, not one run"):
-        study.train(small, tmp_path / "run", progress=False)
+        study.train(small, tmp_path / "run")
     with pytest.raises(RunError, match=r"another config \(config.sweep.search.target is 0.06"):
         run(changed(small, {"sweep.search.target": 0.5}), finished[0])
 

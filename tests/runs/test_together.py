@@ -25,7 +25,7 @@ def jobs_in(folder, tiny):
 def alone(tiny, tmp_path_factory):
     jobs = jobs_in(tmp_path_factory.mktemp("alone"), tiny)
     for config, workdir in jobs:
-        study.train(config, workdir, progress=False)
+        study.train(config, workdir)
     return contents(jobs)
 
 
@@ -49,22 +49,21 @@ def count_programs(monkeypatch):
 def test_together_is_one_program_and_ends_as_alone(tiny, alone, tmp_path, monkeypatch):
     built, jobs = count_programs(monkeypatch), jobs_in(tmp_path, tiny)
     narrow = changed(jobs[2][0], {"model.width": 4, "name": "narrow"}), tmp_path / "narrow"
-    *summaries, _ = study.train_all([*jobs, narrow], progress=False)
+    *summaries, _ = study.train_all([*jobs, narrow])
     assert built == [5, 1]  # 2 + 2 + 1 seeds; another width is another program
     assert contents(jobs) == alone
     assert [list(summary["seeds"]) for summary in summaries] == [["0", "7"], ["0", "7"], ["7"]]
-    assert study.train_all(jobs, progress=False) == summaries and built == [5, 1]
+    assert study.train_all(jobs) == summaries and built == [5, 1]
     assert [row.split(b",")[0] for row in alone[2][0].split()[1:]] == [b"5", b"10", b"12"]
 
 
 def test_a_kill_between_the_saves_of_one_evaluation(tiny, alone, tmp_path, monkeypatch):
     jobs = jobs_in(tmp_path, tiny)
     with interrupted_after_a_save(lambda workdir, step: (workdir.name, step) == ("base", 10)):
-        study.train_all(jobs, progress=False)
-    saved = [directory.last_checkpoint(workdir).name for _, workdir in jobs]
-    assert saved == ["10", "5", "5"]
+        study.train_all(jobs)
+    assert [directory.last_checkpoint(path).name for _, path in jobs] == ["10", "5", "5"]
     built = count_programs(monkeypatch)
-    study.train(*jobs[2], progress=False)  # one of them alone
-    study.train_all(jobs, progress=False)
+    study.train(*jobs[2])  # one of them alone
+    study.train_all(jobs)
     assert built == [1, 2, 2]  # alone; then the one that was further, and the other
     assert contents(jobs) == alone

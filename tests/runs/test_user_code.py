@@ -29,7 +29,7 @@ def config(own_task):
 @pytest.fixture
 def workdir(config, tmp_path):
     """A finished run of the task."""
-    study.train(config, tmp_path / "run", progress=False)
+    study.train(config, tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -70,10 +70,10 @@ def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config,
     with pytest.raises(RunError, match=r"^[^\n]*no longer makes the task that was[^\n]*$"):
         Run.load(workdir)
     with pytest.raises(RunError, match="restore the file, or choose another --workdir"):
-        study.train(other, workdir, progress=False)  # though it is finished
+        study.train(other, workdir)  # though it is finished
     assert (workdir / "task.npz").read_bytes() == kept
     rewrite(path, "gain * 1.5 * jnp", "gain * jnp")
-    study.train(changed(config, {"task.name": name}), workdir, progress=False)
+    study.train(changed(config, {"task.name": name}), workdir)
     assert Run.load(workdir).summary
 
 
@@ -81,7 +81,7 @@ def test_a_file_that_makes_another_model_is_noticed(tmp_path):
     path = tmp_path / "own_sums.py"
     path.write_text((Path(__file__).parents[1] / "own_addition.py").read_text())
     config = changed(cli.load_config(f"{path}:own"), {"training.seeds": (0,)})
-    study.train(config, tmp_path / "run", progress=False)
+    study.train(config, tmp_path / "run")
     rewrite(path, "nn.relu", "nn.tanh")
     with pytest.raises(RunError, match=r"^[^\n]*TwoTowers no longer makes the model that"):
         Run.load(tmp_path / "run")
@@ -117,7 +117,7 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     monkeypatch.chdir(moved)
     run = Run.load(workdir)
     assert run.config.task.name == f"{moved / path.name}:Turned"
-    assert study.train(run.config, workdir, progress=False) == run.summary
+    assert study.train(run.config, workdir) == run.summary
 
 
 def test_a_name_of_pythons_own_modules_is_one_line(own_task):
