@@ -15,7 +15,6 @@ from absl import flags
 
 from compgen_jax import cli
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import directory
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 
@@ -67,7 +66,7 @@ def draw(run: Run, point):
         region = "held out" if task.held_out(points)[0] else "not held out"
         point_words = tasks.in_words(task.factors, points[0])
         figure.suptitle(f"What each seed draws of {point_words} ({region})", fontsize=8, wrap=True)
-        plotting.close(figure)  # a notebook then shows it once
+        plotting.plt.close(figure)  # a notebook then shows it once
     return figure
 
 
@@ -93,8 +92,7 @@ def main():
     except ValueError as error:
         raise ConfigError(f"--point={','.join(point)}: {error}") from error
     stem = workdir / "figures" / f"point_{'_'.join(point)}"
-    for suffix, content in plotting.saved(draw(run, point)).items():
-        directory.write_bytes(Path(f"{stem}.{suffix}"), content)
+    plotting.write(draw(run, point), stem)
     print(f"wrote {stem}.png and .pdf")
 
 

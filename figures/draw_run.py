@@ -12,10 +12,9 @@ import numpy as np
 
 from compgen_jax import cli
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory
 from compgen_jax.runs.judge_run import best_trivial_error
 from compgen_jax.runs.run import Run
-from compgen_jax.statistics import mean_band
+from compgen_jax.statistics import mean_band, mean_with_interval
 from compgen_jax.tasks import task as tasks
 
 from . import plotting
@@ -88,7 +87,11 @@ def draw_layers(axis, run, lines: dict):
             continue
         axis.plot(means, dash, marker=".", color=color, label=label)
         if metric.endswith((".ood_r2", ".ood_accuracy")) and not (title or "untrained" in metric):
-            change = plotting.change(values[:, -1] - values[:, 0])
+            number = mean_with_interval(values[:, -1] - values[:, 0])
+            value, (low, high) = number["value"], number["ci95"]
+            change = f"{'rises' if value > 0 else 'falls'} by {abs(value):.2f}"
+            if low <= 0 <= high:
+                change = f"does not surely change ({value:+.2f})".replace("-", plotting.MINUS)
             score = "R²" if metric.endswith("r2") else "accuracy"
             title = f"OOD, {score} of the factors {change} over the layers"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
@@ -138,8 +141,7 @@ def draw_examples(axes, task, cells, letter: str):
 def main():
     workdir = Path(cli.require(WORKDIR))
     run = Run.load(workdir)
-    for suffix, content in plotting.saved(draw(run)).items():
-        directory.write_bytes(workdir / "figures" / f"run.{suffix}", content)
+    plotting.write(draw(run), workdir / "figures" / "run")
     print(f"wrote {workdir / 'figures' / 'run.png'} and run.pdf")
 
 

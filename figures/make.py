@@ -82,8 +82,19 @@ class Plan(NamedTuple):
 def main():
     plan = make_plan()
     programs = by_program(plan.to_train)
-    keep_scales_apart(plan.workdir, plan.scale)
-    say = progress(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
+    mark = plan.workdir / "scale"
+    before = mark.read_text().strip() if mark.exists() else plan.scale
+    hint = f"holds results at {before} scale, not {plan.scale}; choose another directory"
+    demand(before == plan.scale, f"--workdir={plan.workdir}: {hint}")
+    directory.write_text(mark, plan.scale + "\n")
+    steps = len(programs) + len(plan.figures) + bool(plan.explored) + 1
+    start, step = time.monotonic(), itertools.count(1)
+
+    def say(text: str):
+        minutes, seconds = divmod(round(time.monotonic() - start), 60)
+        line = f"[{next(step)}/{steps}, {minutes}:{seconds:02d}] {text}"
+        print(line, file=sys.stderr, flush=True)
+
     runs, paths = {}, verdicts.finished([plan.workdir, *RUNS.value])
     undrawn = dict(plan.figures)
     for program in [*programs, {}]:  # the last for figures that need no run
@@ -117,7 +128,15 @@ def make_plan() -> Plan:
     """What the flags ask for. Raises ConfigError for a wrong one."""
     scale, only = SCALE.value, list(dict.fromkeys(ONLY.value))
     workdir = Path(WORKDIR.value or f"runs/{scale}")
-    extensions = [paper_of(module) for module in cli.load_extensions(EXTEND)]
+    extensions = [
+        Paper(
+            title=Path(module.__file__).stem,
+            runs=getattr(module, "runs", lambda scale: {}),
+            claims=tuple(getattr(module, "CLAIMS", ())),
+            settings=tuple(getattr(module, "SETTINGS", ())),
+        )
+        for module in cli.load_extensions(EXTEND)
+    ]
     papers = [*PAPERS, *extensions]
     configs = {name: config for paper in papers for name, config in paper.runs(scale).items()}
     by_name = {claim.name: claim for paper in papers for claim in paper.claims}
@@ -132,10 +151,10 @@ def make_plan() -> Plan:
     for name, figure in figures.items():
         if name in only or (figure.by_default and not only):
             drawn_runs[figure] = figure.shows(configs, scale)
-            if name in only and not drawn_runs[figure]:
-                patterns = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
-                hint = f"no run at {scale} scale is named {patterns}"
-                raise ConfigError(f"--only={name}: {hint}")
+            demand(
+                drawn_runs[figure] or name not in only,
+                f"--only={name}: no such run at {scale} scale",
+            )
 
     # settings: those of a user's file alone, if it has any
     varied, groups = {}, []
@@ -165,23 +184,6 @@ def make_plan() -> Plan:
     others = [config for config in varied.values() if config not in to_train.values()]
     to_train |= {config.name: config for config in others}
     return Plan(scale, workdir, papers, configs, drawn_runs, to_train, varied, explored)
-
-
-def paper_of(module) -> Paper:
-    """The claims (`CLAIMS`), runs (`runs(scale)`) and settings (`SETTINGS`) of a user's file."""
-    rows = tuple(getattr(module, "CLAIMS", ()))
-    runs = getattr(module, "runs", lambda scale: {})
-    groups = tuple(getattr(module, "SETTINGS", ()))
-    return Paper(Path(module.__file__).stem, runs, rows, settings=groups)
-
-
-def keep_scales_apart(workdir: Path, scale: str):
-    """Raises ConfigError if `workdir` holds the results of another scale."""
-    mark = workdir / "scale"
-    before = mark.read_text().strip() if mark.exists() else scale
-    hint = f"holds results at {before} scale, not {scale}; choose another directory"
-    demand(before == scale, f"--workdir={workdir}: {hint}")
-    directory.write_text(mark, scale + "\n")
 
 
 # --- train, draw, judge ------------------------------------------------------------------------
@@ -233,8 +235,7 @@ def draw_figure(workdir: Path, figure: Figure, runs: dict) -> str:
     """Writes a figure of these runs, named in its PNG, and its numbers. Returns what was done."""
     stem = workdir / "figures" / figure.name
     about = {"Title": figure.name, "Source": ", ".join(runs)}
-    for suffix, content in plotting.saved(figure.draw(runs), about).items():
-        directory.write_bytes(Path(f"{stem}.{suffix}"), content)
+    plotting.write(figure.draw(runs), stem, about)
     if figure.numbers:
         table = pd.DataFrame(figure.numbers(runs)).to_csv(index=False)
         directory.write_text(Path(f"{stem}.csv"), table)
@@ -257,18 +258,6 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
     rows = claim_rows.merged(before, rows)
     directory.write_json(path, rows)
     return rows
-
-
-def progress(steps: int):
-    """A function that prints a line with the number of its step and the time since the start."""
-    start, step = time.monotonic(), itertools.count(1)
-
-    def say(text: str):
-        minutes, seconds = divmod(round(time.monotonic() - start), 60)
-        line = f"[{next(step)}/{steps}, {minutes}:{seconds:02d}] {text}"
-        print(line, file=sys.stderr, flush=True)
-
-    return say
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ A page is generated whole, from its text in templates/, or written by a person;
 written: a page that differs is named, and the command fails.
 """
 
+import itertools
 import re
 import sys
 from math import isfinite
@@ -66,7 +67,7 @@ def pages() -> dict[Path, str]:
             "claims": verdicts(PAPERS, rows),
         },
         "findings/criteria.md": {
-            "asked": asked(rows["quick"]),
+            "asked": criteria(rows["quick"]),
         },
         "findings/gallery.md": {"figures": gallery()},
         "findings/papers.md": {
@@ -101,12 +102,11 @@ def pages() -> dict[Path, str]:
 def counts(rows: dict[str, list[dict]]) -> list[str]:
     """How many claims, at their base settings, have which verdict, for each paper and scale."""
     lines = []
-    for paper in PAPERS:
-        for scale, rows_of_scale in rows.items():
-            signs = [quoted.symbol(row) for row in of_paper(paper, rows_of_scale)]
-            if signs:
-                numbers = (str(signs.count(sign)) for sign in SIGNS)
-                lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
+    for paper, (scale, rows_of_scale) in itertools.product(PAPERS, rows.items()):
+        signs = [quoted.symbol(row) for row in of_paper(paper, rows_of_scale)]
+        if signs:
+            numbers = (str(signs.count(sign)) for sign in SIGNS)
+            lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
     return table(("", *SIGNS), lines)
 
 
@@ -129,15 +129,11 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
         lines += ["", f"## {paper.title}"] if paper.claims else []
         for claim in paper.claims:
             settings = {BASE} | {case.get("setting") for case in claim.cases}
-            rows_of_claim = [
-                row
-                for scale in SCALES
-                for row in rows.get(scale, ())
-                if row["claim"] == claim.name and row["setting"] in settings
-            ]
-            if rows_of_claim:
+            every = itertools.chain(*(rows.get(scale, ()) for scale in SCALES))
+            of_claim = [r for r in every if r["claim"] == claim.name and r["setting"] in settings]
+            if of_claim:
                 number = ", ".join(filter(None, (claim.name, claim.figure)))
-                lines += ["", f"### {general(claim)} ({number})", "", *_cases(rows_of_claim, rows)]
+                lines += ["", f"### {general(claim)} ({number})", "", *_cases(of_claim, rows)]
                 if claim.name in prose:
                     lines += ["", *prose[claim.name].strip().splitlines()]
             else:
@@ -168,27 +164,24 @@ def _cases(rows: list[dict], every: dict[str, list[dict]]) -> list[str]:
 def _cell(row: dict, rows: list[dict]) -> str:
     """The first number with its sign, the verdict where that is another, the reason, and the
     verdicts at other settings among the rows."""
-    name, first = next(iter(row["conditions"].items()))
+    first = next(iter(row["conditions"].values()))
     settings = claim_rows.at_settings(row, rows)
     fresh = [verdict for verdict in ("agree", "differ") if claims.FRESH in settings[verdict]]
     agree, differ, untrained = (
         [setting for setting in names if setting != claims.FRESH] for names in settings.values()
     )
-    key = {(row["scale"], row["claim"], row["case"]): row}
-    sign = quoted.sign(f"{row['scale']} {row['claim']}/{row['case']}; {name}", key)
+    sign = quoted.sign_of(row, first)
     verdict = quoted.symbol(row)
     parts = [f"{text.with_interval(first)} **{sign}**"]
     parts += [f"verdict **{verdict}**"] if sign != verdict else []
-    parts.append(row["reason"])
+    parts += [row["reason"]] if row["reason"] else []
     if agree or differ:
         others = [*differ[:2], f"{len(differ) - 2} more"] if len(differ) > 2 else differ
         unlike = f" (not {'; '.join(others)})" if differ else ""
         parts.append(f"the same at {len(agree)} of {len(agree + differ)} settings{unlike}")
-    if untrained:
-        parts.append(f"{len(untrained)} settings did not learn")
-    if fresh:
-        parts.append(f"fresh seeds {fresh[0]}")
-    return "; ".join(part for part in parts if part)
+    parts += [f"{len(untrained)} settings did not learn"] if untrained else []
+    parts += [f"fresh seeds {fresh[0]}"] if fresh else []
+    return "; ".join(parts)
 
 
 def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -219,13 +212,13 @@ def plain(case: str) -> str:
     return re.sub(rf"\b({'|'.join(PLAIN)})\b", lambda match: PLAIN[match[0]], case)
 
 
-def asked(rows: list[dict]) -> list[str]:
+def criteria(rows: list[dict]) -> list[str]:
     """The criterion of each judged claim, once for cases that ask the same."""
-    criteria = {}
+    by_claim = {}
     for row in rows:
         if row["setting"] == BASE:
-            criteria.setdefault(row["claim"], {})[row["criterion"]] = None
-    lines = [(name, "<br>".join(texts)) for name, texts in criteria.items()]
+            by_claim.setdefault(row["claim"], {})[row["criterion"]] = None
+    lines = [(name, "<br>".join(texts)) for name, texts in by_claim.items()]
     return table(("claim", "criterion"), lines)
 
 

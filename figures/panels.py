@@ -1,9 +1,6 @@
 """The tables of docs/findings/papers.md and of README: what came out for each panel of the papers'
 figures, from panels.toml and the committed numbers."""
 
-import tomllib
-from pathlib import Path
-
 from compgen_jax.claims import INCONCLUSIVE, TRAINED
 
 from . import committed, quoted
@@ -13,35 +10,27 @@ from .tables import table
 HEAD = "Figure", "The paper says", "Here", "Same?", "Network"  # of the table of README
 
 
-def read() -> dict:
-    return tomllib.loads(Path(__file__).with_name("panels.toml").read_text(encoding="utf-8"))
-
-
 def lines(rows: dict, runs: dict) -> list[str]:
     """The tables of docs/findings/papers.md.
 
     Args: rows: those of `quoted.by_key`; runs: those at the papers' size, by name.
     """
     head = "panel", "the paper says", "measure, and where it should lie"
-    lines = []
-    for paper in read()["paper"]:
-        lines += ["", f"## {paper['title']}", ""]
-        lines += table(
-            (*head, "papers' size", "quick", "network", "picture"),
-            [_line(panel, rows) for panel in paper["panel"]],
-        )
+    lines, drawn = [], {*committed.drawn("quick"), *committed.drawn("paper")}
+    for paper in quoted.read("panels")["paper"]:
+        lines_of_paper = []
+        for panel in paper["panel"]:
+            numbers = [quoted.printed(name, rows) for name in panel.get("quotes", ())]
+            says, see = panel["says"].format(*numbers), panel.get("see", "")
+            see = f"[{see}](gallery.md#{see})" if see in drawn else see
+            results = [_result(panel, scale, rows) for scale in ("paper", "quick")]
+            line = panel["figure"], says, panel["measure"], *results, panel["network"], see
+            lines_of_paper.append(line)
+        head_of_paper = *head, "papers' size", "quick", "network", "picture"
+        lines += ["", f"## {paper['title']}", "", *table(head_of_paper, lines_of_paper)]
         if paper["title"] == "Forced rendering":
             lines += authors.table(runs)
     return lines[1:]
-
-
-def _line(panel: dict, rows: dict) -> tuple[str, ...]:
-    says = panel["says"].format(*(quoted.printed(name, rows) for name in panel.get("quotes", ())))
-    see = panel.get("see", "")
-    if see in {*committed.drawn("quick"), *committed.drawn("paper")}:
-        see = f"[{see}](gallery.md#{see})"
-    results = [_result(panel, scale, rows) for scale in ("paper", "quick")]
-    return panel["figure"], says, panel["measure"], *results, panel["network"], see
 
 
 def _name(panel: dict, scale: str) -> str:
@@ -70,7 +59,7 @@ def _sign(panel: dict, scale: str, rows: dict) -> str:
 
 def readme_table(rows: dict) -> list[str]:
     """The lines of README's table."""
-    data = read()
+    data = quoted.read("panels")
     by_name = {panel["id"]: panel for paper in data["paper"] for panel in paper["panel"]}
     lines = []
     for row in data["readme"]:

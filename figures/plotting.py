@@ -27,15 +27,15 @@ are drawn with y upwards.
 import io
 import sys
 import textwrap
+from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import AsinhNorm
 from matplotlib.ticker import NullFormatter
 
 from compgen_jax.claims import median_over_checkpoints
-from compgen_jax.metrics import geometry
 from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.runs import directory
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
 if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
@@ -74,12 +74,6 @@ RELATIVE = "MSE relative to\na blank image"
 TRIVIAL = "X"  # the mark of a trivial predictor
 SIGNED = "PRGn"  # the colours of signed values
 MINUS = "\N{MINUS SIGN}"
-# log₁₀ of a volume over that of ID cells, finer near 0
-VOLUME = {"cmap": SIGNED, "norm": AsinhNorm(0.3, -2, 2)}
-VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
-
-
-ANGLES = plt.get_cmap("hsv")  # of what goes round, such as an angle
 
 
 def shades(count: int):
@@ -94,13 +88,6 @@ def new_figure(width: float, height: float):
     """A figure of this size in inches whose layout keeps labels apart."""
     plt.rcParams.update(STYLE)
     return plt.figure(figsize=(width, height), layout="constrained")
-
-
-def axis_at(figure, x: float, y: float, width: float, height: float):
-    """An axis placed in inches, for figures made of many equal images."""
-    figure.set_layout_engine("none")
-    box = np.reshape((x, y, width, height), (2, 2)) / figure.get_size_inches()
-    return figure.add_axes(tuple(box.ravel()))
 
 
 def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
@@ -122,19 +109,6 @@ def panels(axes, letters: str, titles, wrap: int):
     """Letters and titles of several panels."""
     for axis, letter, title in zip(axes, letters, titles, strict=True):
         panel(axis, letter, title, wrap)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", MINUS)
-
-
-def change(change_T, digits: int = 2) -> str:
-    """'falls by 0.43': what a number does, by the interval of its change over seeds."""
-    number = mean_with_interval(change_T)
-    size, (low, high) = f"{abs(number['value']):.{digits}f}", number["ci95"]
-    if low > 0 or high < 0:
-        return f"{'rises' if low > 0 else 'falls'} by {size}"
-    return f"does not surely change ({signed(number['value'], digits)})"
 
 
 def log_scale(axis, along: str):
@@ -191,9 +165,8 @@ def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
 
 
 def name_pixels(axis, last: int):
-    axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
-    axis.set_xticks([0, last])
-    axis.set_yticks([0, last])
+    ticks = {"xticks": [0, last], "yticks": [0, last]}
+    axis.set(xlabel="x (pixels)", ylabel="y (pixels)", **ticks)
 
 
 def show_share(axis, cells, score: str):
@@ -204,45 +177,9 @@ def show_share(axis, cells, score: str):
     return image
 
 
-def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
-    """A small map with the held-out region outlined, without ticks."""
-    image = axis.imshow(values_NxN, origin="lower", interpolation="nearest", **kwargs)
-    outline(axis, held_out, color=color, linewidth=0.8)
-    axis.set(xticks=[], yticks=[])
-    return image
-
-
-def volume_bar(figure, image, **position):
-    """The scale of log volume, the same in every figure."""
-    style = {"label": VOLUME_LABEL, "ticks": (-2, -0.5, 0, 0.5, 2), "format": "{x:g}"}
-    figure.colorbar(image, extend="both", **style, **position).minorticks_off()
-
-
-def show_volumes(axes, run):
-    """log₁₀ of every layer's volume element, mean over seeds, less its mean over ID cells. Returns
-    an image, for the scale (`volume_bar`)."""
-    held_out, volumes = run.maps["held_out"], run.maps["volume"]
-    volumes = geometry.log_volume(volumes, axis=(2, 3)).mean(axis=0)
-    for axis, volume, name in zip(axes, volumes, layer_names(len(volumes)), strict=False):
-        image = show_cells(axis, volume - volume[~held_out].mean(), held_out, **VOLUME)
-        axis.set_xlabel(name, labelpad=2)
-    for axis in axes[len(volumes) :]:
-        axis.set_axis_off()
-    return image
-
-
 def over_grid(values_B, cells):
     """(B,) values of all cells as a map (y, x)."""
     return values_B.reshape(cells.sizes[::-1])
-
-
-def mosaic(images_BxHxW, columns: int, gap=np.nan):
-    """Images in rows of `columns`, the first at the top, with lines of `gap` between."""
-    blank = -len(images_BxHxW) % columns
-    padded = np.pad(images_BxHxW, ((0, blank), (0, 1), (0, 1)), constant_values=gap)
-    padded[len(images_BxHxW) :] = gap
-    rows = padded.reshape(-1, columns, *padded.shape[1:])[::-1]
-    return np.concatenate(np.concatenate(rows, axis=1), axis=1)[:-1, :-1]
 
 
 def outline(axis, mask_NxN, **kwargs):
@@ -253,12 +190,6 @@ def outline(axis, mask_NxN, **kwargs):
     axis.hlines(rows - 0.5, columns - 0.5, columns + 0.5, **kwargs)
     rows, columns = np.nonzero(padded[1:-1, 1:] != padded[1:-1, :-1])
     axis.vlines(columns - 0.5, rows - 0.5, rows + 0.5, **kwargs)
-
-
-def name_region(axis, held_out_NxN, name: str):
-    """A word in the middle of the held-out region."""
-    y, x = np.argwhere(held_out_NxN).mean(axis=0)
-    axis.text(x, y, name, ha="center", va="center", color=OOD_COLOR)
 
 
 # --- images ------------------------------------------------------------------------------------
@@ -313,14 +244,6 @@ def title_points(axes, cells, indices, template: str = "({:.0f}, {:.0f})"):
         axis.set_title(template.format(*cells.factors[index]), pad=3, fontsize=SMALL)
 
 
-def show_signed(axis, values, limit=None):
-    """Purple below and green above 0, which is white."""
-    limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
-    style = {"cmap": plt.get_cmap(SIGNED).with_extremes(bad="0.75"), "interpolation": "nearest"}
-    axis.imshow(values, origin="lower", vmin=-limit, vmax=limit, **style)
-    frame(axis)
-
-
 def held_out_cells(cells, points):
     """Indices of the held-out cells nearest to points given in shares of the held-out region's
     extent along each factor: the same places for every network."""
@@ -358,7 +281,7 @@ def point_with_interval(axis, position, number, per_seed=(), across=False, dots=
     bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
     places = np.full(len(per_seed), position - 0.25 if across else position + 0.12)
     points = (value, position) if across else (position, value)
-    axis.errorbar(*points, **bar, capsize=3, **kwargs)
+    axis.errorbar(*points, **bar, **{"capsize": 3} | kwargs)
     points = (per_seed, places) if across else (places, per_seed)
     axis.plot(*points, ".", color=dots, markersize=3, zorder=2 if across else 0)
 
@@ -406,11 +329,6 @@ def ood_shares(cells, score: str = "rendered"):
     return median_over_checkpoints(mean_score(cells, score, cells.held_out))
 
 
-def ood_share(cells, score: str = "rendered") -> float:
-    """The mean of `ood_shares` over seeds."""
-    return ood_shares(cells, score).mean()
-
-
 def show_shares(axis, runs: dict):
     """{label: run}: the share rendered OOD (filled, with seeds) and ID (open) in a row each; below,
     what predictors from the code render OOD."""
@@ -421,7 +339,8 @@ def show_shares(axis, runs: dict):
         style |= SEEN | {"color": ID_COLOR}
         point_with_interval(axis, 0.25 - row, mean_share(id_share), **style)
         for name, (_, mark) in FROM_CODES.items():
-            axis.plot(ood_share(getattr(run.late, name)), -row - 0.4, mark, **PREDICTED)
+            share = ood_shares(getattr(run.late, name)).mean()
+            axis.plot(share, -row - 0.4, mark, **PREDICTED)
     axis.set_yticks([-row for row in range(len(runs))], list(runs))
     axis.axvline(0.5, **DOTTED)
     axis.set(xlim=(-0.04, 1.04), ylim=(0.4 - len(runs), 0.6), xlabel="share rendered")
@@ -430,31 +349,27 @@ def show_shares(axis, runs: dict):
         label_mark(axis, f"{title}, OOD", mark, **PREDICTED)
 
 
-def _band(values_TxK, log: bool):
-    """(3, K) mean and interval over seeds; with `log`, of the logarithms."""
-    return np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
-
-
 def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwargs):
-    """Mean over seeds, with `log` the geometric one, as a line with its interval as a band."""
-    middle, low, high = _band(values_TxK, log)
-    axis.plot(x_K, middle, line, color=color, **kwargs)
-    axis.fill_between(x_K, low, high, color=color, alpha=0.15, linewidth=0)
+    """Mean over seeds, with `log` the geometric one, as a line with its interval as a band. Returns
+    mean and interval, (3, K)."""
+    band = np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
+    axis.plot(x_K, band[0], line, color=color, **kwargs)
+    axis.fill_between(x_K, *band[1:], color=color, alpha=0.15, linewidth=0)
+    return band
 
 
 def draw_line(axis, values_TxL, end, color, linestyle, label, log: bool = False):
     """One network's number by layer; the last layer, the image, at position `end`."""
     values_TxL = np.asarray(values_TxL)
-    middle, low, high = _band(values_TxL[:, -2:], log)
     inner = np.arange(values_TxL.shape[1] - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
-    draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, log, **style)
-    axis.plot([inner[-1], end], middle, linestyle, color=color, linewidth=0.6, alpha=0.6)
-    axis.errorbar(
-        end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
-        fmt="s" if linestyle == "--" else "o", markersize=3, capsize=1.5, linewidth=0.8,
-        color=color, markerfacecolor="white" if linestyle == "--" else color,
-    )  # fmt: skip
+    means = draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, log, **style)[0]
+    (image,), *ends = draw_band(axis, [end], values_TxL[:, -1:], linestyle, color, log)
+    joined, number = [means[-1], image], {"value": image, "ci95": np.ravel(ends)}
+    axis.plot([inner[-1], end], joined, linestyle, color=color, linewidth=0.6, alpha=0.6)
+    style = {"fmt": "o"} if linestyle == "-" else SEEN
+    style = {"color": color, "markersize": 3, "capsize": 1.5, "linewidth": 0.8} | style
+    point_with_interval(axis, end, number, **style)
 
 
 def layer_names(count: int):
@@ -471,23 +386,18 @@ def name_layers(axis, count: int, every: int = 1):
 # --- files -------------------------------------------------------------------------------------
 
 
-def saved(figure, about: dict | None = None) -> dict[str, bytes]:
-    """The figure, which is closed, as png, in the most of `DOTS` for which it is small, and as pdf.
-    No date is in the file: the same runs give the same bytes. `about` is text that the png carries,
-    by name."""
-    files = {}
+def write(figure, stem, about: dict | None = None):
+    """Writes STEM.png, in the most of `DOTS` for which it is small, and STEM.pdf; closes the
+    figure. No date is in a file: the same runs give the same bytes. `about` is text that the png
+    carries, by name."""
     for dots in DOTS:
-        content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=dots, metadata=about)
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=dots, metadata=about)
         figure.set_layout_engine("none")  # the layout stays, and is not computed twice
-        files["png"] = content.getvalue()
-        if len(files["png"]) < MOST_BYTES:
+        if len(png.getvalue()) < MOST_BYTES:
             break
-    content = io.BytesIO()
-    figure.savefig(content, format="pdf", metadata={"CreationDate": None})
-    plt.close(figure)
-    return files | {"pdf": content.getvalue()}
-
-
-def close(figure):
+    directory.write_bytes(Path(f"{stem}.png"), png.getvalue())
+    pdf = io.BytesIO()
+    figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    directory.write_bytes(Path(f"{stem}.pdf"), pdf.getvalue())
     plt.close(figure)

@@ -45,7 +45,7 @@ def number(name: str, rows: dict[tuple, dict]) -> dict:
         return of_runs(scale)[case].summary["mean"][condition]
     row = rows.get((scale, claim, case))
     numbers = row["notes"] | row["conditions"] if row else {}
-    matching = [key for key in numbers if key == condition or key.startswith(f"{condition} (")]
+    matching = [key for key in numbers if f"{key} (".startswith(f"{condition} (")]
     if not matching:
         raise ValueError(f"{name}: {claim}/{case} has no number {condition!r}")
     return numbers[min(matching, key=len)]
@@ -90,7 +90,7 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
     """The phrases of a page that quote numbers (quoted.toml), with the committed ones. Raises
     ValueError where a verdict is not the one that its phrase was written for."""
     phrases = []
-    for phrase, names in read()[page].items():
+    for phrase, names in read("quoted")[page].items():
         numbers = []
         for name in [names] if isinstance(names, str) else names:
             row, _, verdict = name.partition(" = ")
@@ -102,13 +102,21 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
     return phrases
 
 
-def read() -> dict[str, dict]:
-    return tomllib.loads(Path(__file__).with_name("quoted.toml").read_text(encoding="utf-8"))
+def read(name: str) -> dict:
+    """The contents of NAME.toml."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def symbol(row: dict) -> str:
     """The verdict of a row as a sign."""
     return SYMBOLS[row["verdict"]]
+
+
+def sign_of(row: dict, condition: dict) -> str:
+    """The sign of one of the row's conditions."""
+    if row["reason"].startswith(NOT_TRAINED) or condition["holds"] is None:
+        return SYMBOLS[INCONCLUSIVE]
+    return SYMBOLS[REPRODUCED if condition["holds"] else CONTRADICTED]
 
 
 def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
@@ -120,15 +128,10 @@ def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
     (scale, claim, case), condition = parts(name)
     if claim != "run":
         row = rows[scale, claim, case]
-        holds = row["conditions"][condition]["holds"]
-        if row["reason"].startswith(NOT_TRAINED) or holds is None:
-            return SYMBOLS[INCONCLUSIVE]
-        return SYMBOLS[REPRODUCED if holds else CONTRADICTED]
+        return sign_of(row, row["conditions"][condition])
     mean = of_runs(scale)[case].summary["mean"]
     side, bound = must.split()
     low, high = (end - float(bound) for end in mean[condition]["ci95"])
-    if side == "below":
-        low, high = -high, -low
     if mean["id.exact_accuracy"]["value"] < TRAINED or low <= 0 <= high:
         return SYMBOLS[INCONCLUSIVE]
-    return SYMBOLS[REPRODUCED if low > 0 else CONTRADICTED]
+    return SYMBOLS[REPRODUCED if (low > 0) == (side == "above") else CONTRADICTED]

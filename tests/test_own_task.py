@@ -63,7 +63,7 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     lines = {line.get_label(): line.get_ydata() for line in drawn.axes[1].get_lines()}
     assert all(np.isfinite(values).any() for values in lines.values())
     assert "probe accuracy OOD" in lines and ("probe R² OOD" in lines) == (source == SPRITES)
-    plotting.close(drawn)
+    plotting.plt.close(drawn)
 
 
 OWN_CLAIMS = '''

@@ -89,7 +89,7 @@ def test_the_readme_and_findings_say_what_came_out():
         "findings/league": benchmark_tables.lines(committed.runs("quick")),
         "findings/recombine": shares_by_distance(),
     }
-    for name in quoted.read():
+    for name in quoted.read("quoted"):
         page = README if name == "README" else (ROOT / f"docs/{name}.md").read_text()
         page = re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M)
         spans = []

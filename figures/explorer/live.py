@@ -227,7 +227,6 @@ def code_table(task: tasks.Task, values) -> dict | None:
         expected[:, entries] = rows[chosen[index]]
         tables.append({"name": factor.name, "entries": entries.tolist(), "rows": encode(rows),
                        "absent": encode(absent)})  # fmt: skip
-    for of_key in (key, other_key):
-        if not np.allclose(expected, code_at(of_key, jnp.asarray(points)), atol=1e-5):
-            return None
-    return {"code": encode(start), "factors": tables}
+    codes = [code_at(of_key, jnp.asarray(points)) for of_key in (key, other_key)]
+    is_table = np.allclose(expected, np.stack(codes), atol=1e-5)
+    return {"code": encode(start), "factors": tables} if is_table else None

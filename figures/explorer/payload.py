@@ -33,6 +33,7 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
                 the axes' values, or None (`live`)
 """
 
+import itertools
 import json
 import math
 from functools import cached_property
@@ -100,9 +101,8 @@ def payload(runs: dict, used: int = 0, seeds=()) -> dict:
     `MOST_SEEDS`. Raises RunError for a seed that a run lacks.
     """
     atlases = {name: Atlas(run, seeds) for name, run in runs.items()}
-    room = SEVERAL if len(runs) > 1 else QUICK
-    if any(atlas.truths[0].size > LARGE_IMAGES for atlas in atlases.values()):
-        room = LARGE
+    is_large = any(atlas.truths[0].size > LARGE_IMAGES for atlas in atlases.values())
+    room = LARGE if is_large else SEVERAL if len(runs) > 1 else QUICK
     room = (room - PAGE - used) / len(runs)
     networks = [within(room, name, atlas) for name, atlas in atlases.items()]
     return {"networks": networks, "level": LEVEL}
@@ -145,12 +145,10 @@ class Atlas:
         self.choose_points()
         self.held_out = np.asarray(self.task.held_out(self.cells))
         predict = loop.make_trainer(run.config).predict
-
-        def of_seed(points, seed):
-            return predict(*seed, points)
-
         # points, (keys, params) -> what every seed predicts, what is true, and the scores
-        self.program = over_trials(of_seed, run.config.execution.trials_per_device)
+        self.program = over_trials(
+            lambda points, seed: predict(*seed, points), run.config.execution.trials_per_device
+        )
         self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
         self.predictions, self.scores = {}, {}
         for step in self.steps:
@@ -223,12 +221,12 @@ class Atlas:
     def description(self, name: str) -> dict:
         run, task, count = self.run, self.task, len(self.seeds)
         axes = []
-        for axis, fine in zip(self.axes, self.fine or [None] * len(self.axes), strict=True):
+        for axis in self.axes:
             values = np.asarray(axis.values, float).tolist()
             axes.append({"name": axis.name, "values": values, "real": bool(axis.real),
                          "labels": list(axis.labels)})  # fmt: skip
-            if fine is not None:
-                axes[-1]["fine"] = fine.tolist()
+        for axis, fine in zip(axes, self.fine or (), strict=False):
+            axis["fine"] = fine.tolist()
         held_out_fine = self.fine and encode(np.asarray(task.held_out(grids.points(self.fine))))
         return {
             "name": name,
@@ -261,15 +259,14 @@ class Atlas:
         if not tasks.has_grid(self.task):
             return ""
         block, sizes = block_of(self.whole_shape), tasks.sizes(self.task)
-        pixels = f"A pixel here is the mean of {block} × {block}." if block > 1 else ""
+        text = f"A pixel here is the mean of {block} × {block}." if block > 1 else ""
         axes = zip(self.sizes, sizes, self.axes, strict=True)
-        values = ", ".join(f"{few} of {all_} of {a.name}" for few, all_, a in axes if few < all_)
-        if not values:
-            return pixels
-        return (
-            f"To stay small, this page shows {len(self.cells):,} of {math.prod(sizes):,} "
-            f"combinations: these values of each factor: {values}. {pixels}"
-        )
+        if values := [f"{few} of {all_} of {a.name}" for few, all_, a in axes if few < all_]:
+            text = (
+                f"To stay small, this page shows {len(self.cells):,} of {math.prod(sizes):,} "
+                f"combinations: these values of each factor: {', '.join(values)}. {text}"
+            )
+        return text
 
     def given(self) -> dict | None:
         """The input image at every cell, where the output is none."""
@@ -305,19 +302,20 @@ class Atlas:
                 hit = bool(np.isin(values, (0, 1)).all()) and name != self.task.error
                 values = values.astype(bool if hit else np.float32)
                 scores[name] = {"hit": hit, "values": encode(values)}
-        rules, at_baselines = None, self.baselines
+        rules = None
         if self.held_out.any():
             names, r2 = self.rules
             rules = {"rules": names, "r2": encode_between(r2[chosen], 0.0, 1.0)}
-        drawn = [shrink(values, levels_before) for values in before]
-        value = {name: None if v is None else shrink(v) for name, v in at_baselines.items()}
+        value = {name: None if v is None else shrink(v) for name, v in self.baselines.items()}
         value |= {"steps": steps, "low": low, "high": high, "rules": rules, "scores": scores}
-        if half_way and self.fine:
+        drawn, truths, drawn_fine, truths_fine = [], None, None, None
+        if half_way and self.fine:  # which have the cells among them
             drawn_fine, truths_fine = map(shrink, self.fine_answers)
-            parts = {"drawn": drawn, "truths": None}
-            return value | parts | {"drawn_fine": drawn_fine, "truths_fine": truths_fine}
-        parts = {"drawn": [*drawn, shrink(last)], "truths": shrink(self.truths)}
-        return value | parts | {"drawn_fine": None, "truths_fine": None}
+        else:
+            drawn, truths = [shrink(last)], shrink(self.truths)
+        drawn = [*(shrink(values, levels_before) for values in before), *drawn]
+        fine = {"drawn_fine": drawn_fine, "truths_fine": truths_fine}
+        return value | {"drawn": drawn, "truths": truths} | fine
 
     @cached_property
     def fine_answers(self):
@@ -348,24 +346,24 @@ class Atlas:
         held_out, cells = self.held_out, self.cells
         sums = tasks.has_grid(self.task) and len(self.axes) > 1
         sums = sums and all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
+        nearest, interpolated = self.baselines.values()
         r2 = []
-        for step in self.steps:
-            for index, drawn in enumerate(self.predictions[step]):
-                truths = self.truths[min(index, len(self.truths) - 1)]
-                nearest = self.baselines["nearest"]
-                parts = {"what is asked": truths[held_out, None]}
-                if sums:
-                    of_id = drawn[~held_out], cells[~held_out]
-                    true = superposition.matching_sums(truths, cells, cells[held_out])
-                    parts["superposition"] = superposition.matching_sums(*of_id, cells[held_out])
-                    parts["plus"] = true.sum(axis=1, keepdims=True)
-                parts["nearest seen"] = nearest[min(index, len(nearest) - 1)][:, None]
-                if self.baselines["interpolator"] is not None:
-                    parts["local interpolator"] = self.baselines["interpolator"][index][:, None]
-                r2.append([superposition.superposition_r2(drawn[held_out], part)
-                           for part in parts.values()])  # fmt: skip
+        for step, index in itertools.product(self.steps, range(len(self.seeds))):
+            drawn = self.predictions[step][index]
+            truths = self.truths[min(index, len(self.truths) - 1)]
+            parts = {"what is asked": truths[held_out, None]}
+            if sums:
+                of_id = drawn[~held_out], cells[~held_out]
+                true = superposition.matching_sums(truths, cells, cells[held_out])
+                parts["superposition"] = superposition.matching_sums(*of_id, cells[held_out])
+                parts["plus"] = true.sum(axis=1, keepdims=True)
+            parts["nearest seen"] = nearest[min(index, len(nearest) - 1)][:, None]
+            if interpolated is not None:
+                parts["local interpolator"] = interpolated[index][:, None]
+            r2.append([superposition.superposition_r2(drawn[held_out], part)
+                       for part in parts.values()])  # fmt: skip
         r2 = np.nan_to_num(r2)
-        return list(parts), r2.reshape(len(self.steps), len(self.seeds), *r2.shape[1:])
+        return list(parts), r2.reshape(len(self.steps), -1, *r2.shape[1:])
 
     def layers(self) -> list[dict]:
         """Numbers, unit maps and metric tensors of every layer."""
@@ -375,8 +373,7 @@ class Atlas:
         features = [jax.device_get(recorder.features(network, inputs)) for network in networks]
         tensors = [{}]  # none without a grid, nor of a code that has no derivative
         if tasks.has_grid(task):
-            points = jnp.asarray(self.cells)
-            tensors = [recorder.tensors(network, points) for network in networks]
+            tensors = [recorder.tensors(network, jnp.asarray(self.cells)) for network in networks]
         numbers = {
             name: run.layers(name)[self.index]
             for name in LAYER_NUMBERS
@@ -409,12 +406,12 @@ class Atlas:
 
     def units(self, features_BxD):
         """(U, B): some units of a layer, by rising interaction, or those that vary most."""
-        panel = ()
+        units = ()
         if tasks.has_grid(self.task) and len(self.sizes) > 1:
-            panel = tuning.choose_units(tuning.tuning(features_BxD, self.sizes), UNITS)
-        if not len(panel):  # without a grid, or of a layer that is constant
-            panel = np.argsort(-features_BxD.var(axis=0), kind="stable")[:UNITS]
-        return features_BxD[:, panel].T
+            units = tuning.choose_units(tuning.tuning(features_BxD, self.sizes), UNITS)
+        if not len(units):  # without a grid, or of a layer that is constant
+            units = np.argsort(-features_BxD.var(axis=0), kind="stable")[:UNITS]
+        return features_BxD[:, units].T
 
     def live(self) -> dict | None:
         """The first seed's network with the table of its codes; None without either."""
@@ -433,9 +430,10 @@ def in_python(run) -> str:
     trains it for whoever has the page alone, or `cg.load`. The path is relative to where this runs,
     or the run's last name."""
     path = run.path
-    if path.is_absolute():
-        below = path.is_relative_to(Path.cwd())
-        path = path.relative_to(Path.cwd()) if below else Path(path.name)
+    if path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    elif path.is_absolute():
+        path = Path(path.name)
     if run.name not in PRESETS:
         return f"cg.load({path.as_posix()!r})"
     fields = differences(run.config, PRESETS[run.name]).items()
@@ -472,8 +470,7 @@ def block_of(shape) -> int:
 
 
 def page_shape(shape) -> tuple[int, ...]:
-    block = block_of(shape)
-    return (*(-(-side // block) for side in shape[:2]), *shape[2:]) if block > 1 else tuple(shape)
+    return (*(-(-side // block_of(shape)) for side in shape[:2]), *shape[2:])
 
 
 def as_pixels(values):
@@ -481,8 +478,6 @@ def as_pixels(values):
     if (block := block_of(values.shape[2:])) > 1:
         for axis in (2, 3):
             starts = np.arange(0, values.shape[axis], block)
-            counts = np.diff([*starts, values.shape[axis]]).astype(values.dtype)
-            sums = np.add.reduceat(values, starts, axis=axis)
-            shape = [len(counts) if k == axis else 1 for k in range(values.ndim)]
-            values = sums / counts.reshape(shape)
+            counts = np.add.reduceat(np.ones_like(values), starts, axis=axis)
+            values = np.add.reduceat(values, starts, axis=axis) / counts
     return values.reshape(*values.shape[:2], -1)

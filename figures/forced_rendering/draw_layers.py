@@ -5,6 +5,7 @@ from compgen_jax.metrics import evaluation, spectra
 
 from .. import plotting
 from ..figure import figure
+from . import factor_maps
 from .lookup import CODES, by_depth, depth_of, flat
 
 EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
@@ -48,9 +49,9 @@ def draw_layers(runs):
     strips = maps.subplots(len(CODES), columns)
     for row, code, letter in zip(strips, CODES, "ef", strict=True):
         run = networks[code][-1]
-        image = plotting.show_volumes(row, run)
+        image = factor_maps.show_volumes(row, run)
         plotting.panel(row[0], letter, f"{code.capitalize()} code, depth {depth_of(run)}")
-    plotting.volume_bar(maps, image, ax=strips, pad=0.01, aspect=14, shrink=0.8)
+    factor_maps.volume_bar(maps, image, ax=strips, pad=0.01, aspect=14, shrink=0.8)
     return picture
 
 
@@ -84,11 +85,13 @@ def draw_volumes(runs):
     maps = volumes.subplots(len(networks), columns, squeeze=False)
     probes = probe_r2.subplots(len(networks), 1, squeeze=False)[:, 0]
     for row, probe, run in zip(maps, probes, networks, strict=True):
-        image = plotting.show_volumes(row, run)
+        image = factor_maps.show_volumes(row, run)
         ratios = run.layers("volume.log10_ratio").mean(axis=0)
         for axis, ratio in zip(row, ratios, strict=False):
             axis.set_title(axis.get_xlabel(), pad=2, loc="center")
-            axis.set_xlabel(plotting.signed(ratio), fontsize=plotting.SMALL, labelpad=2)
+            axis.set_xlabel(
+                f"{ratio:+.2f}".replace("-", plotting.MINUS), fontsize=plotting.SMALL, labelpad=2
+            )
         row[0].set_ylabel(f"depth {depth_of(run)}")
         for region, color, line in (
             ("id", plotting.ID_COLOR, "--"),
@@ -100,7 +103,7 @@ def draw_volumes(runs):
         probe.set(ylabel="probe R²", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
     probe.set_xlabel("layer")
     plotting.legend_below(probe_r2, probe)
-    plotting.volume_bar(volumes, image, ax=maps, location="bottom", shrink=0.5, aspect=30)
+    factor_maps.volume_bar(volumes, image, ax=maps, location="bottom", shrink=0.5, aspect=30)
     return picture
 
 

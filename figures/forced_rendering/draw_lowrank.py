@@ -7,6 +7,7 @@ from compgen_jax.papers.forced_rendering import lowrank_claims
 
 from .. import plotting
 from ..figure import figure
+from . import factor_maps
 from .lookup import first_seed_layers
 
 TITLES = {
@@ -44,9 +45,9 @@ def draw_low_rank(runs):
     for axis, (name, run) in zip(maps, compared.items(), strict=True):
         volume = lowrank_claims.log_volumes(run.cells)
         relative = volume.mean(axis=0) - volume[:, ~held_out].mean()
-        image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
+        image = factor_maps.show_cells(axis, relative, held_out, **factor_maps.VOLUME)
         axis.set_title(name, pad=3)
-    plotting.volume_bar(volumes, image, ax=maps, shrink=0.8)
+    factor_maps.volume_bar(volumes, image, ax=maps, shrink=0.8)
     plotting.panel(maps[0], "d", "Smoothness of outputs", up=16)
     error = numbers.subplots()
     for name, run in runs.items():
@@ -68,6 +69,15 @@ def draw_low_rank(runs):
     return picture
 
 
+def _show_signed(axis, values, limit=None):
+    """Purple below and green above 0, which is white."""
+    limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
+    colors = plotting.plt.get_cmap(plotting.SIGNED).with_extremes(bad="0.75")
+    style = {"vmin": -limit, "vmax": limit, "cmap": colors, "interpolation": "nearest"}
+    axis.imshow(values, origin="lower", **style)
+    plotting.frame(axis)
+
+
 def _draw_architecture(picture, run):
     """Two channels of every layer at a held-out point, what is drawn and what is asked."""
     cells = run.cells
@@ -79,7 +89,7 @@ def _draw_architecture(picture, run):
             axis.set_axis_off()
         for axis, channel in zip(column, np.moveaxis(layer, -1, 0), strict=False):
             axis.set_axis_on()
-            plotting.show_signed(axis, channel)
+            _show_signed(axis, channel)
         column[0].set_title(f"after conv {index}" if index else "embeddings", pad=3)
     for axis, name in zip(columns[0], "xy", strict=True):
         axis.set_ylabel(f"of {name}")
@@ -107,8 +117,8 @@ def draw_embeddings(runs):
         title = f"With {TITLES[name]}, from {plotting.MINUS}{limit:.2g} to {limit:.2g}"
         plotting.panel(axes[0], letter, title)
         for axis, factor, images, band in zip(axes, "xy", embeddings, bands, strict=True):
-            plotting.show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
-            framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
+            _show_signed(axis, factor_maps.mosaic(images, COLUMNS), limit)
+            framed = factor_maps.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
             plotting.outline(axis, framed, color="black", linewidth=0.5)
             axis.set_ylabel(f"of {factor}")
     ranks, constancy, errors = axes = bottom.subplots(1, 3)

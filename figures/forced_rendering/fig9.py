@@ -69,7 +69,7 @@ def _draw_layers(picture, run):
     axes = picture.subplots(1, len(layers))
     for index, (axis, layer) in enumerate(zip(axes, layers.values(), strict=True)):
         plane, method = flattened(flat(np.asarray(layer)))
-        style = {"c": angles, "cmap": plotting.ANGLES, "vmin": 0, "vmax": circle.PERIOD}
+        style = {"c": angles, "cmap": "hsv", "vmin": 0, "vmax": circle.PERIOD}
         points = axis.scatter(*plane.T, s=7, linewidths=0, **style)
         # beneath the others, as a rim
         axis.scatter(*plane[held_out].T, s=28, color=plotting.OOD_COLOR, linewidths=0, zorder=0)

@@ -11,6 +11,7 @@ from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 
 from .. import plotting
 from ..figure import figure
+from . import factor_maps
 from .lookup import by_code, shares_by_distance
 
 INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its edge, its centre
@@ -33,7 +34,7 @@ def draw(runs):
     region, cells = scheme.subplots(), next(iter(runs.values())).cells
     plotting.show_map(region, plotting.over_grid(~cells.held_out, cells), cmap="Blues", vmax=3)
     plotting.outline(region, plotting.over_grid(cells.held_out, cells))
-    plotting.name_region(region, plotting.over_grid(cells.held_out, cells), "OOD")
+    factor_maps.name_region(region, plotting.over_grid(cells.held_out, cells), "OOD")
     plotting.panel(region, "a", "A block of positions is held out", wrap=17)
     rows = np.atleast_1d(networks.subfigures(len(runs), 1))
     for row, letter, (code, run), errors in zip(rows, "bc", runs.items(), maps, strict=False):
@@ -41,9 +42,10 @@ def draw(runs):
         axis, cells, late = error_map.subplots(), run.cells, run.late
         image = plotting.show_map(axis, errors, cells.grid, **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
+        share, by_krr = (plotting.ood_shares(c).mean() for c in (late.cells, late.interpolator))
         title = (
-            f"With the {code} code, {plotting.ood_share(late.cells):.0%} of held-out positions are "
-            f"rendered; by interpolation {plotting.ood_share(late.interpolator):.0%}"
+            f"With the {code} code, {share:.0%} of held-out positions are rendered; "
+            f"by interpolation {by_krr:.0%}"
         )
         plotting.panel(axis, letter, title, wrap=36, color=plotting.CODE_COLORS[code])
         error_map.colorbar(image, ax=axis, label=plotting.RELATIVE, format="{x:g}")

@@ -11,6 +11,7 @@ from compgen_jax.training import loop
 
 from .. import plotting
 from ..figure import figure
+from . import factor_maps
 
 LAYERS = 4  # of Figure 15
 QUANTILES = 0, 0.5, 1  # of its units of a layer, which are by rising interaction
@@ -49,7 +50,7 @@ def _tuning(units_UxNxN):
 def _show_unit(axis, map_NxN, held_out):
     """A unit's map on its own scale; below, the shares of its variance that x alone and y alone
     explain."""
-    plotting.show_cells(axis, map_NxN, held_out, plotting.OOD_COLOR)
+    factor_maps.show_cells(axis, map_NxN, held_out, plotting.OOD_COLOR)
     x, y = _tuning(map_NxN[None]).main[:, 0]
     text = "dead" if np.isnan(x) else f"x {x:.2f}, y {y:.2f}"
     axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
@@ -123,7 +124,7 @@ def draw_stripes(runs):
     pluses[run.cells.held_out] = plus
     _draw_outputs(images, networks, {"asked": run.cells.truths, "plus": pluses})
     row = strip.subplots(1, len(names))
-    plotting.volume_bar(strip, plotting.show_volumes(row, run), ax=row, pad=0.01, aspect=10)
+    factor_maps.volume_bar(strip, factor_maps.show_volumes(row, run), ax=row, pad=0.01, aspect=10)
     plotting.panel(row[0], "d", "Volume, network of a")
     first_layer, pair = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     units = run.maps[f"units.{names[1]}"]
@@ -164,7 +165,7 @@ def _draw_training(picture, run, true):
     axis.set(aspect="equal", xlim=extent, ylim=extent, title=title)
     plotting.name_pixels(axis, task.grid - 1)
     plotting.outline(axis, run.maps["held_out"])
-    plotting.name_region(axis, run.maps["held_out"], "held out\n(OOD)")
+    factor_maps.name_region(axis, run.maps["held_out"], "held out\n(OOD)")
     plotting.panel(axes["x"], "a", "All stripes", up=16)
 
 
@@ -196,7 +197,7 @@ def draw_bumps(runs):
     picture = plotting.new_figure(plotting.WIDTH, 1.4 + 0.95 * max(len(networks), 3))
     training, images, numbers = picture.subfigures(1, 3, width_ratios=[1.1, 2.6, 3.1])
     stripes = training.subplots()
-    plotting.show_signal(stripes, plotting.mosaic(true, 4, gap=true.max() / 3), true.max())
+    plotting.show_signal(stripes, factor_maps.mosaic(true, 4, gap=true.max() / 3), true.max())
     plotting.panel(stripes, "a", "All stripes")
     _draw_outputs(images, networks)
     error, accuracy = numbers.subplots(2, 1, sharex=True)

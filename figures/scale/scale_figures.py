@@ -237,9 +237,9 @@ def draw_decodability(runs):
         style = {"color": color, "markersize": 3}
         for run in of_width:
             r2, bound = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding_claims.right(run))
-            before = decoding_claims.read_untrained(run)[:, -1]
+            before = decoding_claims.layer_r2(run, "untrained.")[:, -1]
             against.plot(r2, before, ".", color="0.8", markersize=3, zorder=0)
-            against.plot(r2, decoding_claims.read(run)[:, -1], "o", **style)
+            against.plot(r2, decoding_claims.layer_r2(run)[:, -1], "o", **style)
             theorem.plot(bound, run.outputs("decode.active_recovery"), "o", **style)
             theorem.plot(bound, run.outputs("decode.recovery"), "*", **style)
             composes = _gain(run) >= COMPOSED

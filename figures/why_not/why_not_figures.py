@@ -144,7 +144,7 @@ def draw_strip(runs):
     columns = {"target": (first.truths[index], "held-out block: red")}
     for name, title in REMEDIED.items():
         cells = runs[name].cells
-        right = plotting.ood_share(runs[name].late.cells, "exact_accuracy")
+        right = plotting.ood_shares(runs[name].late.cells, "exact_accuracy").mean()
         image = cells.predictions[plotting.median_seed(cells), index]
         columns[title] = image, f"{right:.0%} of the block right"
     picture = plotting.new_figure(plotting.WIDTH, 1.9)
@@ -250,7 +250,7 @@ def draw_two_objects(runs):
     ):
         image, late = plotting.show_share(axis, cells, score), run.late.cells
         id_share = median_over_checkpoints(mean_score(late, score, ~late.held_out)).mean()
-        shares = f"{id_share:.0%} ID, {plotting.ood_share(late, score):.0%} OOD"
+        shares = f"{id_share:.0%} ID, {plotting.ood_shares(late, score).mean():.0%} OOD"
         plotting.panel(axis, letter, f"The {name} bump is rendered: {shares}", wrap=20)
         axis.label_outer()
     maps.colorbar(image, ax=axes, location="bottom", label="share of seeds that render it")

@@ -19,7 +19,7 @@ def drawn():
 
     yield draw
     for figure in figures:
-        plotting.close(figure)
+        plotting.plt.close(figure)
 
 
 @pytest.fixture(scope="session")

@@ -129,7 +129,7 @@ def test_volumes_and_tuning_are_means(drawn, workdir):
     x, y = (line.get_ydata() for line in axis.lines)
     np.testing.assert_allclose(x, unit.mean(axis=0))
     np.testing.assert_allclose(y, unit.mean(axis=1))
-    plotting.close(axis.figure)
+    plotting.plt.close(axis.figure)
 
 
 def test_layers_are_laid_out_by_their_principal_components(monkeypatch):

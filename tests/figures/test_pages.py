@@ -87,7 +87,7 @@ def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(m
     rows = quoted.by_key(rows)
 
     def phrase(names):
-        monkeypatch.setattr(quoted, "read", lambda: {"page": {"a {} b": names}})
+        monkeypatch.setattr(quoted, "read", lambda name: {"page": {"a {} b": names}})
         (phrase,) = quoted.phrases("page", rows)
         return phrase
 
@@ -168,7 +168,7 @@ def test_a_panel_whose_network_has_not_learnt_has_no_verdict():
 
 def test_every_panel_names_a_number_and_a_figure():
     """And README shows panels that are there; each figure has its caption."""
-    said = panels.read()
+    said = quoted.read("panels")
     every = [panel for paper in said["paper"] for panel in paper["panel"]]
     names = [panel["id"] for panel in every]
     assert len(set(names)) == len(names)

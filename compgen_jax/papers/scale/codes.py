@@ -109,13 +109,3 @@ def covering_is_enough_for_the_gain(random, student, support):
     """From such a support the gain over the best bilinear map is as high as from sets at random:
     {case}."""
     yield from _compared(random, student, support, GAIN, matters=False)
-
-
-CLAIMS = (
-    code_is_composed,
-    code_is_composed_as_seen_sets_are,
-    support_matters,
-    support_matters_for_the_gain,
-    covering_is_enough,
-    covering_is_enough_for_the_gain,
-)

@@ -16,17 +16,9 @@ HALF = 0.5  # share of tasks on which a network must be right for the theorem to
 OF_LAYERS = {"figure": "scale4", "cases": STUDENTS, "runs": {"students": "{students}"}}
 
 
-def read(run):
-    """(S, L): R² of the latent."""
-    return run.layers("decode.ood_r2")
-
-
-def read_untrained(run):
-    return run.layers("decode.untrained.ood_r2")
-
-
-def read_shuffled(run):
-    return run.layers("decode.shuffled.ood_r2")
+def layer_r2(run, kind: str = ""):
+    """(S, L): R² of the latent; of the 'untrained.' network, or of 'shuffled.' latents."""
+    return run.layers(f"decode.{kind}ood_r2")
 
 
 def right(run):
@@ -48,7 +40,7 @@ def last_layer_tells_the_latent(students):
     if not len(r2):
         return
     last, untrained, shuffled = (
-        by_width(students, of_run)[..., -1] for of_run in (read, read_untrained, read_shuffled)
+        by_width(students, layer_r2, kind)[..., -1] for kind in ("", "untrained.", "shuffled.")
     )
     yield above(CORRELATED, correlation(r2, last), "Spearman's correlation", against=0)
     name = "that of the gain over the untrained network"
@@ -58,10 +50,10 @@ def last_layer_tells_the_latent(students):
     yield note("that of shuffled latents", shuffled.mean(axis=(0, 1)))
 
 
-def losses(students, of_run=read):
+def losses(students, kind: str = ""):
     """(W, K, S) bool, whether networks fail; and how much more of the latent their last layer tells
     than their first."""
-    r2 = by_width(students, of_run)
+    r2 = by_width(students, layer_r2, kind)
     return by_width(students, score, "ood.gain") < COMPOSED, r2[..., -1] - r2[..., 1]
 
 
@@ -81,7 +73,7 @@ def failing_networks_lose_more_than_others(students):
     yield from failing_networks_lose_the_latent.function(students)
     if len(by_width(students, right)):
         fails, lost = losses(students)
-        more = mean_where(lost - losses(students, read_untrained)[1], fails)
+        more = mean_where(lost - losses(students, "untrained.")[1], fails)
         yield below(0.0, more, "that - the untrained networks'")
         apart = mean_where(lost, fails) - mean_where(lost, ~fails)
         yield below(0.0, apart, "that - of networks that compose")
@@ -124,12 +116,3 @@ def latents_are_recovered(students):
         least = np.where(counted, beyond, np.inf).min(axis=(0, 1))
         least = np.where(np.isinf(least), np.nan, least)
         yield above(-SLACK, least, "recovery - (1 - √δ), least of any network")
-
-
-CLAIMS = (
-    last_layer_tells_the_latent,
-    failing_networks_lose_the_latent,
-    failing_networks_lose_more_than_others,
-    modules_are_recovered,
-    latents_are_recovered,
-)

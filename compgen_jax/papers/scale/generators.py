@@ -24,19 +24,19 @@ def told_and_drawn(run):
     on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
     late checkpoints that render the combination. First for the network's layer, then for the same
     layer before training; NaN where a seed draws, or tells, all combinations alike."""
-    place, drawn = measure.recorder(run.end, "points"), run.late.cells.scores["rendered"]
+    recorder, drawn = measure.recorder(run.end, "points"), run.late.cells.scores["rendered"]
     drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
-    labels = [not factor.real for factor in place.task.factors]
-    told = np.empty((2, len(run.seeds)))
+    labels = [not factor.real for factor in recorder.task.factors]
+    correlations = np.empty((2, len(run.seeds)))
     for k, (seed, key) in enumerate(zip(run.seeds, results.seed_keys(run.seeds), strict=True)):
         network = jax.tree.map(lambda leaf, k=k: leaf[k], run.params)
-        last = list(place.record(network, key, seed).values())[-1]
+        last = list(recorder.record(network, key, seed).values())[-1]
         features = {"trained": last.features, "untrained": last.untrained}
-        quality = decode(features, place.points, place.held_out, classes=labels).quality
+        quality = decode(features, recorder.points, recorder.held_out, classes=labels).quality
         for row, values in enumerate(quality):
-            correlation = success_correlation(values, drawn_SxB[k], place.held_out)
-            told[row, k] = correlation["value"]
-    return told
+            correlation = success_correlation(values, drawn_SxB[k], recorder.held_out)
+            correlations[row, k] = correlation["value"]
+    return correlations
 
 
 def _tells(net, beyond_untrained: bool):
@@ -66,6 +66,3 @@ def decodability_tells_more_than_before_training(net):
     """The factors read off its last layer tell better which held-out combinations a generator fails
     to draw than those read off the same layer before training: {case}."""
     yield from _tells(net, beyond_untrained=True)
-
-
-CLAIMS = decodability_tells_what_is_drawn, decodability_tells_more_than_before_training

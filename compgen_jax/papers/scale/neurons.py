@@ -76,11 +76,3 @@ def width_grows_no_faster_than_modules(students):
     yield below(EXPONENT, exponent, "exponent of the width on the modules")
     for number, width_S in zip(modules, width, strict=True):
         yield note(f"width needed at {number} modules", width_S)
-
-
-CLAIMS = (
-    k_hot_is_exact,
-    graded_needs_as_many,
-    graded_needs_few_on_its_own_interval,
-    width_grows_no_faster_than_modules,
-)

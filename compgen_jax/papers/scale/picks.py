@@ -48,15 +48,13 @@ def seen_by_modules(runs, model: str = "task_mlp") -> dict[int, list]:
     widths = _by(_plain(runs, model), "model.width")
     modules = _by(max(widths.values(), key=len, default=[]), "task.modules")
     shares = [set(_by(students, "task.support.held_out_share")) for students in modules.values()]
-    chosen = {
-        number: [
-            run
-            for run in students
-            if run.config.task.support.held_out_share in set.intersection(*shares)
-        ]
-        for number, students in modules.items()
-    }
-    return {number: students for number, students in chosen.items() if len(students) > 1}
+    chosen = {}
+    for number, students in modules.items():
+        common = set.intersection(*shares)
+        runs = [run for run in students if run.config.task.support.held_out_share in common]
+        if len(runs) > 1:
+            chosen[number] = runs
+    return chosen
 
 
 def width_by_modules(runs) -> dict[int, dict]:
@@ -86,8 +84,6 @@ def _plain(runs, model: str = "task_mlp") -> list:
 def _by(runs, field: str) -> dict:
     """The runs by rising value of a field of their configs, each group by sets seen."""
     groups = {}
-    for run in sorted(
-        runs, key=lambda run: (field_value(run.config, field), sets_seen(run.config))
-    ):
+    for run in sorted(runs, key=lambda run: sets_seen(run.config)):
         groups.setdefault(field_value(run.config, field), []).append(run)
-    return groups
+    return dict(sorted(groups.items()))

@@ -67,11 +67,8 @@ def slope(x_K, values_KxS):
 def correlation(a_GxRxS, b_GxRxS):
     """(S,): Spearman's correlation over the R runs of a group, the mean over the G groups. It is 0
     where one side is constant, since nothing varies with it."""
-    by_group = [
-        [spearman(*pair) for pair in zip(a_RxS.T, b_RxS.T, strict=True)]
-        for a_RxS, b_RxS in zip(a_GxRxS, b_GxRxS, strict=True)
-    ]
-    return np.mean(by_group, axis=0)
+    over_runs = np.vectorize(spearman, signature="(r),(r)->()")
+    return over_runs(np.swapaxes(a_GxRxS, 1, 2), np.swapaxes(b_GxRxS, 1, 2)).mean(axis=0)
 
 
 def spearman(a, b) -> float:

@@ -12,7 +12,7 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
-from compgen_jax.papers.variations import SCALES, Group, Preset, fresh, times
+from compgen_jax.papers.variations import SCALES, Group, Preset, at_scale, fresh, times
 from compgen_jax.runs import sweep_table
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
@@ -257,8 +257,7 @@ def runs(scale: str) -> dict[str, Config]:
     groups = (sets_and_widths, codes, supports, more_modules, sets_needed, architectures,
               preferences, middle, few_examples)  # fmt: skip
     for group in groups:
-        for name, config in group(scale).items():
-            by_name.setdefault(name, config)
+        by_name |= group(scale) | by_name
     return by_name
 
 
@@ -271,11 +270,9 @@ def singles(scale: str, *sweeps: str) -> list[Config]:
     for sweep in sweeps:
         if scale in PRESETS[sweep].scales:
             config = PRESETS[sweep].config(scale, sweep)
-            cases = {case.axes: case for case in sweep_table.first_trials(config)}
             seeds = {"training.seeds": config.training.seeds}
-            configs += [
-                changed(sweep_table.config_of(config, case), seeds) for case in cases.values()
-            ]
+            for case in {case.axes: case for case in sweep_table.first_trials(config)}.values():
+                configs.append(changed(sweep_table.config_of(config, case), seeds))
     return configs
 
 
@@ -332,16 +329,14 @@ def more_modules(scale: str) -> dict[str, Config]:
 
 def sets_needed(scale: str) -> dict[str, Config]:
     """By number of modules and sets seen."""
-    if scale == "paper":
-        return named(scale, singles(scale, "tasks_needed"))
-    return named(
-        scale,
-        [
-            changed(STUDENT.config(scale), {"task.modules": modules, "task.support.seen": seen})
-            for modules, of_modules in NEEDED_QUICK.items()
-            for seen in of_modules
-        ],
-    )
+    configs = singles(scale, "tasks_needed")
+    if scale == "quick":
+        student = STUDENT.config(scale)
+        for modules, of_modules in NEEDED_QUICK.items():
+            for seen in of_modules:
+                fields = {"task.modules": modules, "task.support.seen": seen}
+                configs.append(changed(student, fields))
+    return named(scale, configs)
 
 
 def architectures(scale: str) -> dict[str, Config]:
@@ -353,11 +348,11 @@ def architectures(scale: str) -> dict[str, Config]:
 
 def preferences(scale: str) -> dict[str, Config]:
     """Networks of the preference gridworld, by sets seen."""
-    return {
-        name: Preset(PRESETS["preference"], {"task.support.seen": seen}).config(scale, name)
+    presets = {
+        f"preference_seen_{seen}": Preset(PRESETS["preference"], {"task.support.seen": seen})
         for seen in PREFERENCES_SEEN[scale]
-        for name in [f"preference_seen_{seen}"]
     }
+    return at_scale(presets, scale)
 
 
 def middle(scale: str) -> dict[str, Config]:

@@ -7,6 +7,7 @@ knows the codes that a seed was shown.
 """
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -75,13 +76,13 @@ def shapes_rendered(run):
 
 def _learnt(*runs):
     """Every one of these networks renders what it was shown, shapes too."""
-    of_worst = " of the worst network" * (len(runs) > 1)
-    worst = lambda values: min(values, key=lambda of_run: np.mean(of_run))
-    yield learnt(worst([share(run, ood=False) for run in runs]), f"share rendered ID{of_worst}")
-    of_runs = [id_r2(run) for run in runs]
-    lacking = [r2 for r2 in of_runs if isinstance(r2, dict)]
-    r2 = lacking[0] if lacking else worst(of_runs)
-    yield learnt(r2, f"r² of the median ID image{of_worst}", LEARNT)
+    of_worst = " of the worst network" if len(runs) > 1 else ""
+    least = min((share(run, ood=False) for run in runs), key=np.mean)
+    yield learnt(least, f"share rendered ID{of_worst}")
+    r2 = [id_r2(run) for run in runs]
+    lacking = [values for values in r2 if isinstance(values, dict)]
+    least = lacking[0] if lacking else min(r2, key=np.mean)
+    yield learnt(least, f"r² of the median ID image{of_worst}", LEARNT)
 
 
 # --- trivial predictors ------------------------------------------------------------------------
@@ -119,11 +120,10 @@ def _above_trivial(net):
     return above_predictors(share(net), predictors(net), _held_out(net))
 
 
-def _less(net, other, words: str):
-    """The share that a network renders OOD less that of another run, in pairs of seeds; its name,
-    and how it is judged."""
-    name = f"share rendered OOD, less that {words}"
-    return (share(net) - share(other), name), {"cells": _held_out(net), "least": -1}
+def _apart(condition, bound, net, other, words: str, **how):
+    """The condition on what a network renders OOD less what another does, in pairs of seeds."""
+    difference, name = share(net) - share(other), f"share rendered OOD, less that {words}"
+    return condition(bound, difference, name, cells=_held_out(net), least=-1, **how)
 
 
 # --- F1 and F2: what a decoder renders ---------------------------------------------------------
@@ -164,8 +164,7 @@ def range_is_rendered_less_than_random(net, control):
     random."""
     yield from _learnt(net, control)
     yield from _fails_on_range(net, control)
-    difference, how = _less(net, control, "of as many held out at random")
-    yield below(0, *difference, **how)
+    yield _apart(below, 0, net, control, "of as many held out at random")
 
 
 @claim("F2", **OF_ELEMENT)
@@ -207,18 +206,20 @@ OF_SLICES = {
     "cases": [{"case": "slice"}],
     "runs": {"net": "sprites_slice", "plain": "sprites_range", "mean": "sprites_mean"},
 }
-LOW_RANK = {"net": "sprites_lowrank_penalties", "plain": "sprites_range"}
 OF_LOW_RANK = {
     "figure": "sprites_remedies",
     "cases": [{"case": "low rank"}],
-    "runs": LOW_RANK | {"without": "sprites_lowrank"},
+    "runs": {
+        "net": "sprites_lowrank_penalties",
+        "plain": "sprites_range",
+        "without": "sprites_lowrank",
+    },
 }
 
 
 def _adds(net, plain):
     """A remedy adds to the share that is rendered without it."""
-    difference, how = _less(net, plain, "without")
-    yield above(HELPS, *difference, against=0, **how)
+    yield _apart(above, HELPS, net, plain, "without", against=0)
     yield from _shares(net, plain)
 
 
@@ -245,8 +246,7 @@ def means_add_beyond_predictors(net, plain):
 
 def _slices_add(net, plain, mean):
     yield from _adds(net, plain)
-    difference, how = _less(net, mean, "with mean marginals")
-    yield above(0, *difference, **how)
+    yield _apart(above, 0, net, mean, "with mean marginals")
 
 
 @claim("F3b", **OF_SLICES)
@@ -289,22 +289,26 @@ def penalties_add(net, plain, without):
     yield most_seeds(more, f"seeds that render {HELPS:g} more of it than without penalties")
 
 
-PER_PIXEL = {"net": "sprites_pixelwise_range", "plain": "sprites_range"}
-
-
-@claim("F7", figure="sprites_remedies", cases=[{"case": "per pixel"}], runs=PER_PIXEL)
+@claim(
+    "F7",
+    figure="sprites_remedies",
+    cases=[{"case": "per pixel"}],
+    runs={"net": "sprites_pixelwise_range", "plain": "sprites_range"},
+)
 def per_pixel_adds(net, plain):
     """A per-pixel decoder renders more of a range than one that upsamples, in most seeds."""
     yield from _learnt(net, plain)
     yield from _most_add(net, plain)
 
 
-@claim(
-    "F7.shape",
-    figure="sprites",
-    cases=[{"held_out": name} for name in ("range", "middle", "element")],
-    runs={"net": "sprites_pixelwise_{held_out}", "plain": "sprites_{held_out}"},
-)
+OF_SHAPES = {
+    "figure": "sprites",
+    "cases": [{"held_out": name} for name in ("range", "middle", "element")],
+}
+UPSAMPLED = {"plain": "sprites_{held_out}"}
+
+
+@claim("F7.shape", **OF_SHAPES, runs={"net": "sprites_pixelwise_{held_out}"} | UPSAMPLED)
 def per_pixel_adds_shapes(held_out, net, plain):
     """A per-pixel decoder renders more so that shapes show than one that upsamples, in most seeds:
     {held_out}."""
@@ -315,12 +319,7 @@ def per_pixel_adds_shapes(held_out, net, plain):
     yield note(f"{SHOWN}, upsampled", shapes_rendered(plain))
 
 
-@claim(
-    "F8",
-    figure="sprites",
-    cases=[{"held_out": name} for name in ("range", "middle", "element")],
-    runs={"net": "sprites_lowrank_{held_out}", "plain": "sprites_{held_out}"},
-)
+@claim("F8", **OF_SHAPES, runs={"net": "sprites_lowrank_{held_out}"} | UPSAMPLED)
 def low_rank_adds_shapes(held_out, net, plain):
     """A low-rank decoder renders more so that shapes show than one that upsamples, in most seeds:
     {held_out}."""
@@ -338,8 +337,7 @@ def what_is_shown_nearby_counts(net, plain):
     to a shown one, and less of it if the two are side by side: {case}."""
     yield from _learnt(net, plain)
     yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
-    difference, how = _less(net, plain, "with columns side by side")
-    yield above(HELPS, *difference, against=0, **how)
+    yield _apart(above, HELPS, net, plain, "with columns side by side", against=0)
     yield note("share rendered OOD, side by side", share(plain))
     yield from _beside(net)
 
@@ -357,9 +355,7 @@ def main_effects(settings) -> dict[tuple[str, str], float]:
 
 def pair(config) -> tuple[str, str]:
     """The two factors of which a range is held out jointly: 'corner(A, B, share=...)'."""
-    inside = config.task.held_out.partition("(")[2]
-    first, second, _ = (word.strip() for word in inside.split(","))
-    return first, second
+    return re.match(r"corner\((\w+), (\w+),", config.task.held_out).groups()
 
 
 def rank_correlation(a_P, b_P, beside_P=None) -> float:
@@ -390,13 +386,11 @@ class Pairs:
     def follow(self, partial: bool):
         """(S,) how well main effects rank the pairs by share rendered OOD; `partial`, beyond the
         interpolator's share."""
-        values = np.array([
-            rank_correlation(self.effects, shares_P, by_krr_P if partial else None)
-            for shares_P, by_krr_P in zip(self.shares.T, self.interpolated.T, strict=True)
-        ])  # fmt: skip
-        return (
-            unknown("all pairs of factors are rendered alike") if np.isnan(values).any() else values
-        )
+        values = []
+        for shares_P, by_krr_P in zip(self.shares.T, self.interpolated.T, strict=True):
+            values.append(rank_correlation(self.effects, shares_P, by_krr_P if partial else None))
+        alike = unknown("all pairs of factors are rendered alike")
+        return alike if np.isnan(values).any() else np.array(values)
 
 
 OF_PAIRS = {

@@ -80,8 +80,8 @@ ELEMENT_SHARE, PAIR_SHARE = 0.008, 0.25
 # but for two columns side by side; but for two that leave no other more than one column away.
 NOWHERE = {"": (6, 7, 8, 9, 10, 11), "_beside": (8, 9, 10, 11), "_apart": (6, 8, 9, 11)}
 NEARBY = {
-    f"{shape}s{where}": f"shape == '{shape}' and index({place}) in {columns}"
-    for shape, place in (("square", "posX"), ("heart", "posY"))
+    f"{shape}s{where}": f"shape == '{shape}' and index({axis}) in {columns}"
+    for shape, axis in (("square", "posX"), ("heart", "posY"))
     for where, columns in NOWHERE.items()
 }
 # Steps were chosen by ID images on another seed. Their median r² is .937 after 1500 steps, with
@@ -140,19 +140,16 @@ MONTERO = {
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name. At the paper's scale they are Montero's: decoders of dSprites at 64 pixels,
     and one that lacks as many combinations at random."""
-    values = _quick() if scale == "quick" else _paper()
+    splits = {name: f"montero dsprites {split}" for name, (split, _) in MONTERO.items()}
+    splits["random"] = f"random({RANGE})"
+    values = {name: {"task.held_out": text} for name, text in splits.items()}
+    values = _quick() if scale == "quick" else values
     return {
         f"sprites_{name}": Preset(SPRITES, {"task.measured": MEASURED, **fields}).config(
             scale, f"sprites_{name}"
         )
         for name, fields in values.items()
     }
-
-
-def _paper() -> dict[str, dict]:
-    splits = {name: f"montero dsprites {split}" for name, (split, _) in MONTERO.items()}
-    splits["random"] = f"random({RANGE})"
-    return {name: {"task.held_out": text} for name, text in splits.items()}
 
 
 def _quick() -> dict[str, dict]:
@@ -186,11 +183,11 @@ def _quick() -> dict[str, dict]:
 def half_width(config) -> dict:
     """Half the units and channels of a layout."""
     layout = LAYOUTS[config.model.layout]
-    halved = lambda widths: tuple(width // 2 for width in widths)
-    return {
-        "model.dense": halved(config.model.dense or layout.units),
-        "model.channels": halved(config.model.channels or layout.channels),
+    widths = {
+        "model.dense": config.model.dense or layout.units,
+        "model.channels": config.model.channels or layout.channels,
     }
+    return {field: tuple(width // 2 for width in values) for field, values in widths.items()}
 
 
 LEARNING = {
