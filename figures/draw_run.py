@@ -90,7 +90,7 @@ def draw_layers(axis, run, lines: dict):
             number = mean_with_interval(values[:, -1] - values[:, 0])
             value, (low, high) = number["value"], number["ci95"]
             change = f"{'rises' if value > 0 else 'falls'} by {abs(value):.2f}"
-            if low <= 0 <= high:
+            if not (low > 0 or high < 0):  # one seed has no interval
                 change = f"does not surely change ({value:+.2f})".replace("-", plotting.MINUS)
             score = "R²" if metric.endswith("r2") else "accuracy"
             title = f"OOD, {score} of the factors {change} over the layers"
