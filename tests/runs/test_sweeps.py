@@ -210,7 +210,7 @@ IMPOSSIBLE = [  # what is changed of `small`, and the message
     ({"sweep.search.per": (("sell", (1.0,)),)}, "per: 'sell' is no unit of the task; it has cell"),
     ({"sweep.search.per": (("value", (1.0,)),), "sweep.axes": axes(copies=(0,))},
      "config.sweep.search.per: the task has a size for none of value"),
-    ({"task.support.sampling": "every_cell"}, "config.task.images=.*'every_cell' takes each seen"),
+    ({"task.support.sampling": "every_cell"}, "config.task.images=.*'every_cell' takes each cell"),
 ]  # fmt: skip
 
 
