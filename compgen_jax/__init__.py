@@ -23,9 +23,17 @@ are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addresse
 __version__ = "0.3.0"
 
 _SURFACE = (
-    "train", "sweep", "load", "analyze", "judge", "explore", "Run", "Sweep", "ConfigError",
+    "train",
+    "sweep",
+    "load",
+    "analyze",
+    "judge",
+    "explore",
+    "Run",
+    "Sweep",
+    "ConfigError",
     "RunError",
-)  # fmt: skip
+)
 
 
 def __getattr__(name: str):

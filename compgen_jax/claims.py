@@ -165,8 +165,14 @@ class Claim:
         return {argument: name.format(**case) for argument, name in (self.runs or {}).items()}
 
 
-def claim(name: str, *, figure: str = "", cases: Iterable[dict] = ({},), runs: dict,
-          figure_setting: str = "") -> Callable:  # fmt: skip
+def claim(
+    name: str,
+    *,
+    figure: str = "",
+    cases: Iterable[dict] = ({},),
+    runs: dict,
+    figure_setting: str = "",
+) -> Callable:
     """Makes a `Claim` of a function."""
     return lambda function: Claim(name, function, figure, tuple(cases), runs, figure_setting)
 

@@ -151,11 +151,13 @@ def _cases(rows: list[dict], every: dict[str, list[dict]]) -> list[str]:
     scales = [scale for scale in SCALES if any(row["scale"] == scale for row in rows)]
     lines = []
     for case, by_scale in by_case.items():
-        lines.append((
-            plain(case),
-            *(_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales),
-            ", ".join(dict.fromkeys(row["network"] for row in by_scale.values())),
-        ))  # fmt: skip
+        lines.append(
+            (
+                plain(case),
+                *(_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales),
+                ", ".join(dict.fromkeys(row["network"] for row in by_scale.values())),
+            )
+        )
     name, number = next(iter(rows[0]["conditions"].items()))
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
     return table((*head, "network"), lines)

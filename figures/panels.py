@@ -71,8 +71,13 @@ def readme_table(rows: dict) -> list[str]:
             if number["value"] is not None:
                 values.append(quoted.formatted(number, f"{panel['how']}.").removesuffix("%"))
             signs.append(_sign(panel, scale, rows))
-        lines.append((
-            row["figure"], row["says"], row["here"].format(*values), "; ".join(signs),
-            panels[0]["network"].partition(",")[0],
-        ))  # fmt: skip
+        lines.append(
+            (
+                row["figure"],
+                row["says"],
+                row["here"].format(*values),
+                "; ".join(signs),
+                panels[0]["network"].partition(",")[0],
+            )
+        )
     return table(HEAD, lines)

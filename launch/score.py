@@ -29,9 +29,11 @@ TEMPLATE = flags.DEFINE_string(
 )
 SEED = flags.DEFINE_integer("seed", 0, "Whose training set the template has.", lower_bound=0)
 EXAMPLES = flags.DEFINE_integer(
-    "examples", results.DRAWN, "How many examples the template has of a task that draws new ones "
-    "at each step.", lower_bound=1,
-)  # fmt: skip
+    "examples",
+    results.DRAWN,
+    "How many examples the template has of a task that draws new ones at each step.",
+    lower_bound=1,
+)
 
 
 def main():

@@ -16,9 +16,13 @@ def _scores(layer: Layer, features) -> dict:
     """R^2, means over the factors."""
     known = np.ptp(layer.factors[~layer.held_out], axis=0) > 0  # one never shown cannot be fitted
     decoded = decodability.decode(
-        {"layer": features}, layer.factors[:, known], layer.held_out, layer.groups, FOLDS,
+        {"layer": features},
+        layer.factors[:, known],
+        layer.held_out,
+        layer.groups,
+        FOLDS,
         classes=np.zeros(known.sum(), bool),
-    )  # fmt: skip
+    )
     return {
         name: mean_over_factors(decoded.scores[name.removesuffix("_r2")][0], len(known))
         for name in SCORES

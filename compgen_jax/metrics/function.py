@@ -65,9 +65,14 @@ def measure(
         name: registry.numbers(
             of_layers,
             layers.Layer(
-                activations, points, held_out_B, sizes, border, true_kernel=true_kernel,
+                activations,
+                points,
+                held_out_B,
+                sizes,
+                border,
+                true_kernel=true_kernel,
                 costly={"tensors": tensors.get(name)}.get,
             ),
         )
         for name, activations in features.items()
-    }  # fmt: skip
+    }

@@ -15,10 +15,16 @@ ACTIVE = 1e-3  # of the layer's largest variance: units below are dead or near-c
 TUNING_NUMBERS = tuple(
     f"tuning.{name}"
     for name in (
-        "one_factor", "interaction", "product", "bump", "stripe",
-        "weighted_one_factor", "weighted_product", "active",
+        "one_factor",
+        "interaction",
+        "product",
+        "bump",
+        "stripe",
+        "weighted_one_factor",
+        "weighted_product",
+        "active",
     )
-)  # fmt: skip
+)
 
 
 class Tuning(NamedTuple):
@@ -50,8 +56,10 @@ def _product_variance(maps_GxD):
     for block in blocks_of_units(maps_GxD):
         maps = np.moveaxis(block, -1, 0)
         cells = tuple(range(1, maps.ndim))
-        means = [maps.mean(axis=tuple(a for a in cells if a != factor), keepdims=True)
-                 for factor in reversed(cells)]  # fmt: skip
+        means = [
+            maps.mean(axis=tuple(a for a in cells if a != factor), keepdims=True)
+            for factor in reversed(cells)
+        ]
         for mean in means:
             maps = maps - mean
         maps -= maps.mean(axis=cells, keepdims=True)
@@ -59,8 +67,10 @@ def _product_variance(maps_GxD):
             energies_DxN = np.linalg.eigvalsh(maps @ np.swapaxes(maps, 1, 2))
             explained.append(energies_DxN[:, -1] / maps[0].size)
         elif len(cells) > 2:
-            matrices = [np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
-                        for axis in cells]  # fmt: skip
+            matrices = [
+                np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
+                for axis in cells
+            ]
             # from two starts: the first singular vectors of the matrices (D, R, V), and the map
             # through its largest cell. Some units need the one, some the other
             squares = (np.swapaxes(matrix, 1, 2) @ matrix for matrix in matrices)

@@ -79,9 +79,13 @@ class Model(Family):
             return self.apply(module, variables, batch.input)[0], variables
         target = (batch.target,) if self.sees_target else ()
         (outputs, _), written = module.apply(
-            variables, batch.input, counts_B, *target,
-            rngs={"dropout": key}, mutable=["batch_stats"],
-        )  # fmt: skip
+            variables,
+            batch.input,
+            counts_B,
+            *target,
+            rngs={"dropout": key},
+            mutable=["batch_stats"],
+        )
         return outputs, {**variables, **written}
 
     def check(self, config):

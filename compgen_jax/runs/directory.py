@@ -45,9 +45,15 @@ from compgen_jax.training.checkpoints import RunError
 SCORES_VERSION = 1  # of what tasks and predictors score: others are made anew
 # what reading a damaged .npz raises
 DAMAGED = (
-    ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
     tokenize.TokenError,
-)  # fmt: skip
+)
 
 
 @contextlib.contextmanager

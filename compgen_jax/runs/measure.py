@@ -169,8 +169,12 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
     of_layers = [metric for metric in metrics if not metric.of_output]
     of_prediction = [metric for metric in metrics if metric.of_output]
     keys, rows = results.seed_keys(run.seeds), []
-    bar = Bar(total=len(steps) * len(run.seeds), desc=f"analysing {run.name}", unit="seed",
-              disable=not progress)  # fmt: skip
+    bar = Bar(
+        total=len(steps) * len(run.seeds),
+        desc=f"analysing {run.name}",
+        unit="seed",
+        disable=not progress,
+    )
     with bar:
         for step in steps:
             params = run.end.params if step == last else run.end.at(step).params
@@ -178,8 +182,10 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
                 bar.say("activations")
                 of_network = layers_of.record(network, keys[index], seed)
-                by_layer = {name: registry.numbers(of_layers, layer, bar.say)
-                            for name, layer in of_network.items()}  # fmt: skip
+                by_layer = {
+                    name: registry.numbers(of_layers, layer, bar.say)
+                    for name, layer in of_network.items()
+                }
                 prediction = list(of_network.values())[-1]
                 outputs = registry.numbers(of_prediction, prediction, bar.say)
                 by_layer["output"] = by_layer.get("output", {}) | outputs
@@ -353,11 +359,12 @@ class Grid(Recorder):
         features = self.finite(self.features(params, self.inputs), seed)
         return {
             name: Layer(
-                activations, **self.of_layers,
+                activations,
+                **self.of_layers,
                 costly=lambda array, name=name: by_layer(array).get(name),
             )
             for name, activations in features.items()
-        }  # fmt: skip
+        }
 
     def add_maps(self, maps: dict, of_layers: dict[str, Layer]):
         """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
@@ -446,11 +453,12 @@ class Points(Recorder):
         }
         return {
             name: Layer(
-                layer.reshape(-1, layer.shape[2]), **rows,
+                layer.reshape(-1, layer.shape[2]),
+                **rows,
                 costly={"untrained": untrained[name].reshape(-1, layer.shape[2])}.get,
             )
             for name, layer in trained.items()
-        }  # fmt: skip
+        }
 
 
 def recorder(run, domain: str) -> Recorder:

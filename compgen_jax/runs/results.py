@@ -44,8 +44,13 @@ def describe(task: Task) -> list[str]:
     return lines
 
 
-def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
-                   say: Callable | None = None) -> dict:  # fmt: skip
+def interpolations(
+    config: Config,
+    task: Task,
+    seeds,
+    names=tuple(baselines.FROM_CODES),
+    say: Callable | None = None,
+) -> dict:
     """Predictors of `baselines.FROM_CODES` at the task's points, from the complete points that each
     seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). NaN at points that
     are not `predicted`; of a stream, the first `DRAWN` points count."""
@@ -168,5 +173,14 @@ def at_cells(task: Task, seeds, predict, truths, scores) -> evaluation.CellResul
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     distance = tasks.distance_to_seen(task, held_out)
-    return evaluation.CellResults(tuple(seeds), predict, truths, points, held_out, distance,
-                                  tasks.sizes(task), scores, task.error)  # fmt: skip
+    return evaluation.CellResults(
+        tuple(seeds),
+        predict,
+        truths,
+        points,
+        held_out,
+        distance,
+        tasks.sizes(task),
+        scores,
+        task.error,
+    )

@@ -89,9 +89,19 @@ class Run:
 
     @classmethod
     def known(
-        cls, seeds, cells: CellResults | None = None, layers=None, outputs=None, *,
-        config=None, task=None, summary=None, params=None, shown=None, **attributes,
-    ) -> "Run":  # fmt: skip
+        cls,
+        seeds,
+        cells: CellResults | None = None,
+        layers=None,
+        outputs=None,
+        *,
+        config=None,
+        task=None,
+        summary=None,
+        params=None,
+        shown=None,
+        **attributes,
+    ) -> "Run":
         """A run without a directory, made of arrays. It is its own `late` unless that is given.
 
         layers: (S, L) by metric.  outputs: (S,) by metric.  shown: by default every ID cell.
@@ -167,8 +177,9 @@ class Run:
             params = directory.restore(self.path, self._template, step).state.params
         else:
             params = directory.kept_parameters(self.path, step, self._template.params)
-        return Run.known(self.seeds, config=self.config, task=self.task, summary=self.summary,
-                         params=params)  # fmt: skip
+        return Run.known(
+            self.seeds, config=self.config, task=self.task, summary=self.summary, params=params
+        )
 
     def over(self, other: "Run") -> "Run":
         """The same networks, layers measured over the cells that `other` holds out; it has no

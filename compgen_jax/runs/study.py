@@ -107,8 +107,10 @@ def _train(jobs: list[Job], progress: bool):
     start = time.perf_counter()
     config, task, _, step, *_ = jobs[0]
     ends = np.cumsum([len(job.seeds) for job in jobs]).tolist()
-    jobs = [job._replace(part=slice(end - len(job.seeds), end))
-            for job, end in zip(jobs, ends, strict=True)]  # fmt: skip
+    jobs = [
+        job._replace(part=slice(end - len(job.seeds), end))
+        for job, end in zip(jobs, ends, strict=True)
+    ]
     evaluations = loop.evaluations(config, task)
     parameter_steps = [loop.kept_steps(job.config, job.task) for job in jobs]
     late = sorted(set(loop.last_evaluations(config, task)))
@@ -116,9 +118,12 @@ def _train(jobs: list[Job], progress: bool):
     status = ""  # beside the bar
     names = config.name + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
     bar = logs.Bar(
-        total=evaluations[-1], initial=step, unit="step", disable=not progress,
+        total=evaluations[-1],
+        initial=step,
+        unit="step",
+        disable=not progress,
         desc=f"{names} ({ends[-1]} seeds, {jax.default_backend()})",
-    )  # fmt: skip
+    )
     advice = (
         "lower config.training.batch_size or config.model.width, or set "
         "config.execution.trials_per_device=1"
@@ -201,10 +206,12 @@ def compiled(jobs: list[Job]) -> tuple[Program, Trial]:
 
     @jax.jit
     def trials_of(all_keys):
-        return _join([
-            seed_trials(job.config, job.task, keys, capacity)
-            for job, keys in zip(jobs, all_keys, strict=True)
-        ])  # fmt: skip
+        return _join(
+            [
+                seed_trials(job.config, job.task, keys, capacity)
+                for job, keys in zip(jobs, all_keys, strict=True)
+            ]
+        )
 
     keys = [seed_keys(job.seeds) for job in jobs]
     program.compile(jax.eval_shape(trials_of, keys)._replace(**scored), with_init=not jobs[0].step)
@@ -279,8 +286,11 @@ def _summary(job: Job, say: Callable) -> dict:
         numbers |= {name: float(values[index]) for name, values in trivial.items()}
         derived = {}  # from means and trivial predictors together
         for region in ("id.", "ood."):
-            means = {name.removeprefix(region): value for name, value in numbers.items()
-                     if name.startswith(region)}  # fmt: skip
+            means = {
+                name.removeprefix(region): value
+                for name, value in numbers.items()
+                if name.startswith(region)
+            }
             derived |= {f"{region}{name}": float(v) for name, v in job.task.derived(means).items()}
         seeds[str(seed)] = derived | numbers
     mean = {

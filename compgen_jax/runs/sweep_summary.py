@@ -50,9 +50,13 @@ def _readings(config: Config, table: Table) -> list[dict]:
             shares = [name for name in sweep_table.score_names(config) if name.endswith("accuracy")]
             for score, region in product(dict.fromkeys([*search.scores, *shares]), regions):
                 curve = scaling.thresholds(
-                    rows, f"{region}.{score}", search.target, field=search.field, along=along,
+                    rows,
+                    f"{region}.{score}",
+                    search.target,
+                    field=search.field,
+                    along=along,
                     fixed=dict(fixed),
-                )  # fmt: skip
+                )
                 reading = {"where": region, "score": score, "target": search.target, **curve.fixed}
                 if along:
                     reading |= {"along": along, "exponent": scaling.exponent(curve)}

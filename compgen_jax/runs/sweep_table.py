@@ -127,8 +127,11 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
             chosen = scaling.refinement(
                 [trial.value for trial in trials],
                 [float(results[trial][column]) for trial in trials],
-                search.target, search.refine_with, is_whole, is_possible,
-            )  # fmt: skip
+                search.target,
+                search.refine_with,
+                is_whole,
+                is_possible,
+            )
             refined |= {curve._replace(value=value) for value in chosen}
     return sorted(refined)
 

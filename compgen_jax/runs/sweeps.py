@@ -54,9 +54,11 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
         if writes and not directory.is_finished(workdir):
             logs.begin(workdir, config)
         with logs.Bar(
-            total=0, desc=config.name, disable=not (progress and writes),
+            total=0,
+            desc=config.name,
+            disable=not (progress and writes),
             bar_format="{desc}{postfix} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
-        ) as bar:  # fmt: skip
+        ) as bar:
             for refinement in range(1 + config.sweep.search.refinements):
                 new = trials
                 if refinement:
@@ -121,8 +123,10 @@ def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> T
             user_code.remember(workdir, code)
             table, cut = _read(workdir, config)
             if cut:
-                print(f"{workdir}/trials.csv ends within a line: its trial is trained again",
-                      file=sys.stderr)  # fmt: skip
+                print(
+                    f"{workdir}/trials.csv ends within a line: its trial is trained again",
+                    file=sys.stderr,
+                )
             text = sweep_table.to_text(config, table)
         except (RunError, OSError) as raised:
             error = raised
@@ -259,9 +263,12 @@ class TrialGroup:
             trials = [self._trial(trial) for trial in batch + [batch[-1]] * idle]
             trials = split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials))
             state, losses = program.advance(
-                trials, program.init(trials), single.steps, self.size,
+                trials,
+                program.init(trials),
+                single.steps,
+                self.size,
                 lambda losses: bar.update(count * losses.shape[1] / single.steps),
-            )  # fmt: skip
+            )
             loss = losses[:, -LOSS_STEPS:].mean(axis=1, keepdims=True)
             measured = program.score(trials, state, self.size)
         values = np.concatenate([loss, measured], axis=1).astype(np.float32)

@@ -100,7 +100,8 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
     if len(codes) <= MOST_POINTS:
         return after_mean(codes, flat_SxP, queries).reshape(shape)
     predicted = []
-    for start in range(0, len(queries), step := max(1, PAIRS_AT_ONCE // len(codes))):
+    step = max(1, PAIRS_AT_ONCE // len(codes))
+    for start in range(0, len(queries), step):
         some = queries[start : start + step]
         # float32 makes ties of distances that differ by rounding
         apart_QxS = _squared_distances(some, codes).astype(np.float32)

@@ -321,7 +321,8 @@ def _checked(stored, rows, side: int):
         in_place = not is_small and (is_mapped or 2 * len(rows) > len(stored))
     if not in_place:
         images, rows = np.empty((len(rows), *size), dtype), np.arange(len(rows))
-    for begin in range(0, len(stored), step := max(1, AT_ONCE // bytes_each)):
+    step = max(1, AT_ONCE // bytes_each)
+    for begin in range(0, len(stored), step):
         low, high = np.searchsorted(ascending, [begin, begin + step])
         if low == high or (in_place and stored.dtype == np.uint8 and top > 1):
             continue

@@ -96,8 +96,8 @@ def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
 
 def evaluations(config: Config, task: Task) -> tuple[int, ...]:
     """The steps after which a run is evaluated and saved, ascending."""
-    regular = range(interval := evaluation_interval(config, task), total_steps(config, task),
-                    interval)  # fmt: skip
+    interval = evaluation_interval(config, task)
+    regular = range(interval, total_steps(config, task), interval)
     return tuple(sorted({*regular, *last_evaluations(config, task)}))
 
 
@@ -250,8 +250,11 @@ def make_trainer(
         losses_B = net.losses(outputs, batch.target, trial.task_index)
         weights_B = counts_B.astype(jnp.float32)
         mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)
-        of_model = {name.partition(".")[2]: value for name, value in trial.hyper.items()
-                    if name.startswith("model.")}  # fmt: skip
+        of_model = {
+            name.partition(".")[2]: value
+            for name, value in trial.hyper.items()
+            if name.startswith("model.")
+        }
         extra = config.model.extra_loss(params, of_model)
         return mean if extra is None else mean + extra, {**variables, **trained}
 

@@ -26,8 +26,11 @@ FLAGS = "--coordinator_address, --num_processes and --process_id"
 def start(coordinator_address=None, num_processes=None, process_id=None, cluster: bool = False):
     """Joins the other processes: those of the three flags, or of a cluster, before any device is
     used. Raises ConfigError or RunError unless all start in time."""
-    flags = {"coordinator_address": coordinator_address, "num_processes": num_processes,
-             "process_id": process_id}  # fmt: skip
+    flags = {
+        "coordinator_address": coordinator_address,
+        "num_processes": num_processes,
+        "process_id": process_id,
+    }
     if any(value is not None for value in flags.values()):
         _check(**flags)
         if num_processes == 1:
@@ -44,8 +47,10 @@ def start(coordinator_address=None, num_processes=None, process_id=None, cluster
     _initialize(name, arguments)
     devices = sorted(Counter(device.process_index for device in jax.devices()).values())
     if devices[0] != devices[-1]:
-        raise RunError(f"processes have {devices[0]} to {devices[-1]} devices, and must have "
-                       "equally many; on CPUs JAX_NUM_CPU_DEVICES sets them")  # fmt: skip
+        raise RunError(
+            f"processes have {devices[0]} to {devices[-1]} devices, and must have "
+            "equally many; on CPUs JAX_NUM_CPU_DEVICES sets them"
+        )
     # while all processes are there: on CPUs the first gather waits for 30 seconds, later ones
     # without end
     gather(np.zeros(1, np.int32))

@@ -65,8 +65,9 @@ class Program:
         """How many trials `device` has memory for; None where it does not tell."""
         init, advance, score = self.functions
         pair = trial, jax.eval_shape(init, (), trial)
-        counts = [trials_that_fit(function, np.int32(0), pair, device)
-                  for function in (advance, score)]  # fmt: skip
+        counts = [
+            trials_that_fit(function, np.int32(0), pair, device) for function in (advance, score)
+        ]
         return None if None in counts else min(counts)
 
     def compile(self, trials: Trial, with_init: bool):
@@ -123,7 +124,7 @@ def check_room(states, count: int):
     needed = stored * (2 + min(count, len(devices)) / count)
     if needed > room:
         raise RunError(
-            f"out of memory: weights and optimisers of {count:,} seed{'s' * (count > 1)} need "
+            f"out of memory: weights and optimisers, of {count:,} in all, need "
             f"{needed / 2**30:,.0f} GiB or more, and there are {room / 2**30:,.0f} GiB; lower "
             "config.model.width, or train fewer of config.training.seeds in one run"
         )

@@ -118,8 +118,10 @@ def _conv(module: ConvDecoder, variables):
     kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
     render = _dense({"kernel": kernel, "bias": params["render"]["bias"]})
     hidden = (params[f"hidden_{k}"] for k in range(1, how.depth + 1))
-    layers = [[render, _reshape(side, side, width), *([relu] if how.mixes else [])],
-              *([_conv_transpose(parameters), relu] for parameters in hidden)]  # fmt: skip
+    layers = [
+        [render, _reshape(side, side, width), *([relu] if how.mixes else [])],
+        *([_conv_transpose(parameters), relu] for parameters in hidden),
+    ]
     return layers, [_conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 
 
@@ -140,8 +142,10 @@ def _upsampling(module: UpsamplingDecoder, variables):
 
 def _low_rank(module: LowRankDecoder, variables):
     params = variables["params"]
-    factors = [{name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
-               for factor in embeddings(variables)]  # fmt: skip
+    factors = [
+        {name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
+        for factor in embeddings(variables)
+    ]
     layers = [[{"op": "embed", "factors": factors}]]
     for k, dilation in enumerate(module.dilations, start=1):
         hidden = _conv_transpose(params[f"hidden_{k}"], dilation=dilation)
@@ -225,8 +229,14 @@ def code_table(task: tasks.Task, values) -> dict | None:
             entries, first = np.arange(first, first + task.parts[index]), first + task.parts[index]
         rows, absent = rows[:, entries], np.nan_to_num(absent)[entries]
         expected[:, entries] = rows[chosen[index]]
-        tables.append({"name": factor.name, "entries": entries.tolist(), "rows": encode(rows),
-                       "absent": encode(absent)})  # fmt: skip
+        tables.append(
+            {
+                "name": factor.name,
+                "entries": entries.tolist(),
+                "rows": encode(rows),
+                "absent": encode(absent),
+            }
+        )
     codes = [code_at(of_key, jnp.asarray(points)) for of_key in (key, other_key)]
     is_table = np.allclose(expected, np.stack(codes), atol=1e-5)
     return {"code": encode(start), "factors": tables} if is_table else None

@@ -17,10 +17,33 @@ from .payload import payload
 
 HERE = Path(__file__).parent
 # columns of claims.json that the page shows
-SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "seeds",
-         "conditions", "notes", "runs")  # fmt: skip
-MODULES = ("main", "controls", "guess", "views", "rules", "layers", "live", "verdicts", "data",
-           "numbers", "pictures", "network", "arrays")  # fmt: skip
+SHOWN = (
+    "claim",
+    "case",
+    "statement",
+    "figure",
+    "verdict",
+    "reason",
+    "seeds",
+    "conditions",
+    "notes",
+    "runs",
+)
+MODULES = (
+    "main",
+    "controls",
+    "guess",
+    "views",
+    "rules",
+    "layers",
+    "live",
+    "verdicts",
+    "data",
+    "numbers",
+    "pictures",
+    "network",
+    "arrays",
+)
 
 
 def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:

@@ -223,8 +223,14 @@ class Atlas:
         axes = []
         for axis in self.axes:
             values = np.asarray(axis.values, float).tolist()
-            axes.append({"name": axis.name, "values": values, "real": bool(axis.real),
-                         "labels": list(axis.labels)})  # fmt: skip
+            axes.append(
+                {
+                    "name": axis.name,
+                    "values": values,
+                    "real": bool(axis.real),
+                    "labels": list(axis.labels),
+                }
+            )
         for axis, fine in zip(axes, self.fine or (), strict=False):
             axis["fine"] = fine.tolist()
         held_out_fine = self.fine and encode(np.asarray(task.held_out(grids.points(self.fine))))
@@ -234,8 +240,10 @@ class Atlas:
             "about": "",
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
-            "labels": [dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
-                       for f in task.factors],
+            "labels": [
+                dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
+                for f in task.factors
+            ],
             "map": list(tasks.map_axes(self.axes, self.held_out)),
             "thinned": self.thinned(),
             "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),
@@ -252,7 +260,7 @@ class Atlas:
             "error": task.error,
             "right": right_in_words(run.config.task),
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
-        }  # fmt: skip
+        }
 
     def thinned(self) -> str:
         """What the page leaves out of a grid, in words; '' for nothing."""
@@ -275,9 +283,14 @@ class Atlas:
             return None
         values = as_pixels(np.asarray(self.inputs(self.seeds[0]))[None])
         packed = encode_scaled(np.swapaxes(values, 1, 2))
-        return {"kind": kind_of(shape), "shape": list(page_shape(shape)), "values": packed,
-                "low": packed["low"], "high": packed["high"],
-                "origin": self.task.origin}  # fmt: skip
+        return {
+            "kind": kind_of(shape),
+            "shape": list(page_shape(shape)),
+            "values": packed,
+            "low": packed["low"],
+            "high": packed["high"],
+            "origin": self.task.origin,
+        }
 
     def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
@@ -360,8 +373,9 @@ class Atlas:
             parts["nearest seen"] = nearest[min(index, len(nearest) - 1)][:, None]
             if interpolated is not None:
                 parts["local interpolator"] = interpolated[index][:, None]
-            r2.append([superposition.superposition_r2(drawn[held_out], part)
-                       for part in parts.values()])  # fmt: skip
+            r2.append(
+                [superposition.superposition_r2(drawn[held_out], part) for part in parts.values()]
+            )
         r2 = np.nan_to_num(r2)
         return list(parts), r2.reshape(len(self.steps), -1, *r2.shape[1:])
 
@@ -386,9 +400,12 @@ class Atlas:
             value = {
                 "name": layer,
                 "units": encode_scaled(np.stack([maps[:least] for maps in units])),
-                "numbers": {LAYER_NUMBERS[name]: values[:, index].tolist()
-                            for name, values in numbers.items() if index < values.shape[1]},
-            }  # fmt: skip
+                "numbers": {
+                    LAYER_NUMBERS[name]: values[:, index].tolist()
+                    for name, values in numbers.items()
+                    if index < values.shape[1]
+                },
+            }
             if tensors[0]:
                 tensors_TxBxRxR = np.stack([t[layer] for t in tensors]).astype(np.float64)
                 squares = np.diagonal(tensors_TxBxRxR, axis1=-2, axis2=-1)

@@ -16,8 +16,9 @@ TITLES = {
     "lowrank_variance": "variance only",
     "lowrank_both": "both penalties",
 }
-COLORS = dict(zip(TITLES, (plotting.GREY, plotting.VIOLET, plotting.GOLD, plotting.GREEN),
-                  strict=True))  # fmt: skip
+COLORS = dict(
+    zip(TITLES, (plotting.GREY, plotting.VIOLET, plotting.GOLD, plotting.GREEN), strict=True)
+)
 COMPARED = ("lowrank_none", "lowrank_both")  # whose embeddings and images are drawn
 # of the held-out region's width and height
 POINT = (0.35, 0.6)  # of panel a

@@ -55,6 +55,14 @@ def shares_by_distance(runs: dict) -> list[dict]:
             for level, values in zip(levels, np.moveaxis(shares, -1, 0), strict=True):
                 mean = plotting.mean_share(median_over_checkpoints(values))
                 low, high = mean["ci95"]
-                rows.append({"run": name, "predictor": predictor, "distance": level,
-                             "rendered": mean["value"], "low": low, "high": high})  # fmt: skip
+                rows.append(
+                    {
+                        "run": name,
+                        "predictor": predictor,
+                        "distance": level,
+                        "rendered": mean["value"],
+                        "low": low,
+                        "high": high,
+                    }
+                )
     return rows

@@ -76,8 +76,9 @@ def draw(runs):
             axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
         plotting.panel(axes[0, 0], letter, title)
     axis = numbers.subplots()
-    shares = {label: claims.shapes_rendered(runs[name])
-              for name, label in SHARES.items() if name in runs}  # fmt: skip
+    shares = {
+        label: claims.shapes_rendered(runs[name]) for name, label in SHARES.items() if name in runs
+    }
     _show_rows_of_shares(axis, shares)
     axis.set_xlabel("share OOD")
     plotting.panel(axis, "e", "Close matches", wrap=26)

@@ -134,8 +134,11 @@ def _names_of_identities(scale: str) -> list[str]:
     return [name.partition(f"_{config.task.code.name}")[0] for name, config in codes]
 
 
-@figure("scale2", runs=_names_of(_names_of_identities, presets.codes, presets.supports),
-        by_default=False)  # fmt: skip
+@figure(
+    "scale2",
+    runs=_names_of(_names_of_identities, presets.codes, presets.supports),
+    by_default=False,
+)
 def draw_codes_and_supports(runs):
     picture = plotting.new_figure(plotting.WIDTH, 5.4)
     supports, codes = picture.subplots(2, 1)

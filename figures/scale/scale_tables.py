@@ -32,8 +32,11 @@ def table(runs: dict) -> list[str]:
             "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
             ".95 or more; R² of trivial predictors.",
             {"R²": "r2", "gain": "gain", "task R² ≥ .95": "task_accuracy"},
-            {"R² of: bilinear": "bilinear", "sum of singles": "sum_of_singles",
-             "nearest seen": "nearest_seen"},
+            {
+                "R² of: bilinear": "bilinear",
+                "sum of singles": "sum_of_singles",
+                "nearest seen": "nearest_seen",
+            },
             [*groups["modules"], *draws],
         ),
         _beside_trivial(
@@ -44,7 +47,7 @@ def table(runs: dict) -> list[str]:
             groups["preference"],
         ),
         tables.errors_of_images({run.config.name: run.summary for run in groups["decoders"]}),
-    )  # fmt: skip
+    )
     return [line for part in parts if part for line in ("", *part)][1:]
 
 
@@ -52,9 +55,15 @@ def _beside_trivial(intro: str, scores: dict, predictors: dict, runs) -> list[st
     """A table of scores by run and region, and of what predictors score, by title; [] without
     runs."""
     rows = [
-        (run.config.name, region.upper(),
-         *(text.with_interval(run.summary["mean"][f"{region}.{name}"]) for name in scores.values()),
-         *(text.number(baseline(run, name, region)) for name in predictors.values()))
+        (
+            run.config.name,
+            region.upper(),
+            *(
+                text.with_interval(run.summary["mean"][f"{region}.{name}"])
+                for name in scores.values()
+            ),
+            *(text.number(baseline(run, name, region)) for name in predictors.values()),
+        )
         for run, region in itertools.product(runs, ("id", "ood"))
-    ]  # fmt: skip
+    ]
     return [intro, "", *tables.table(("run", "region", *scores, *predictors), rows)] if rows else []

@@ -182,14 +182,24 @@ def _register_shares(name: str, panels: dict, **others):
 
 
 _register_shares("controls", {"Controls of the decoder of Figure 1": CONTROLS})
-_register_shares("ladder", {
-    title: {run: RUNGS[rung] for rung, run in ladder(region).items()}
-    for title, region in (("Around a square", "donut"), ("Around a corner", "corner"))
-}, scale="quick", by_default=False)  # fmt: skip
-_register_shares("readers", {
-    f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
-    for code, words in (("bump", "bump"), ("onehot", "one-hot"))
-}, scale="quick", by_default=False)  # fmt: skip
+_register_shares(
+    "ladder",
+    {
+        title: {run: RUNGS[rung] for rung, run in ladder(region).items()}
+        for title, region in (("Around a square", "donut"), ("Around a corner", "corner"))
+    },
+    scale="quick",
+    by_default=False,
+)
+_register_shares(
+    "readers",
+    {
+        f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
+        for code, words in (("bump", "bump"), ("onehot", "one-hot"))
+    },
+    scale="quick",
+    by_default=False,
+)
 
 
 def draw_maps(runs, titles: dict):
@@ -238,9 +248,12 @@ def draw_two_objects(runs):
     top = run.config.task.image.amplitude
     show = lambda axis, image, point, _, color: plotting.show_signal(axis, image, top, point, color)
     for block, letter, mask, title in zip(
-        examples[0].subfigures(2, 1), "ab", (~cells.held_out, cells.held_out),
-        ("The first bump is seen (ID)", "The first bump is held out (OOD)"), strict=True,
-    ):  # fmt: skip
+        examples[0].subfigures(2, 1),
+        "ab",
+        (~cells.held_out, cells.held_out),
+        ("The first bump is seen (ID)", "The first bump is held out (OOD)"),
+        strict=True,
+    ):
         indices = plotting.spread(mask & apart, EXAMPLES)
         axes = plotting.show_rows(block, rows, cells, indices, show)
         plotting.panel(axes[0, 0], letter, title)

@@ -145,10 +145,14 @@ ROTATION = Config(
     task=Rotation(),
     model=ConvBatchNorm(width=128),
     training=TrainingConfig(
-        epochs=200, evaluate_every=20, weight_decay=1e-4, schedule="plateau", clip=1.0,
+        epochs=200,
+        evaluate_every=20,
+        weight_decay=1e-4,
+        schedule="plateau",
+        clip=1.0,
         seeds=SEEDS[:4],
     ),
-)  # fmt: skip
+)
 # 28 pixels as the paper's: at 16 a turned digit lies nearly in the span of the gap's edges
 QUICK_ROTATION = {"task.angles": 144, "task.samples": 200, "model.width": 32} | epochs(160)
 # how many images are enough, by grid (Figure 4c); of the grids the paper gives the range alone

@@ -63,11 +63,17 @@ MLPS = tuple(
         ("bump", "", "bump_mlp", "bump_cnn", "bump_cnn_depth*", {}),
         ("ramp", "", "ramp_mlp", "ramp_cnn", "ramp_cnn_depth*", {}),
         ("bump", ", 20 epochs", "bump_mlp_20_epochs", "bump_cnn", "bump_cnn_depth*", AS_TRAINED),
-        ("ramp", ", 20 epochs", "ramp_mlp_20_epochs", "ramp_cnn_50_epochs", "ramp_cnn_50_*",
-         AS_TRAINED),
+        (
+            "ramp",
+            ", 20 epochs",
+            "ramp_mlp_20_epochs",
+            "ramp_cnn_50_epochs",
+            "ramp_cnn_50_*",
+            AS_TRAINED,
+        ),
     )
     for depth in (3, 4, 5, 6, 7)
-)  # fmt: skip
+)
 OF_MLPS = {
     "figure": "Fig 11-14",
     "cases": MLPS,

@@ -46,14 +46,16 @@ def mixing(results: CellResults) -> Mixing:
     for gap in circle.gaps(results.factors, results.held_out):
         drawn, true, edges = predictions[..., gap.cells, :], truths[gap.cells], truths[[*gap.edges]]
         faded = circle.cross_fade(*edges, gap.place)
-        by_cell.append((
-            circle.residual_share(drawn, *edges),
-            circle.mixing_share(circle.edge_weights(drawn, *edges)),
-            np.square(drawn - faded).mean(axis=-1),
-            np.square(drawn - true).mean(axis=-1),
-            circle.residual_share(true, *edges),
-            np.minimum(gap.place, 1 - gap.place),
-        ))  # fmt: skip
+        by_cell.append(
+            (
+                circle.residual_share(drawn, *edges),
+                circle.mixing_share(circle.edge_weights(drawn, *edges)),
+                np.square(drawn - faded).mean(axis=-1),
+                np.square(drawn - true).mean(axis=-1),
+                circle.residual_share(true, *edges),
+                np.minimum(gap.place, 1 - gap.place),
+            )
+        )
     fields = zip(*by_cell, strict=True)
     return Mixing(*(np.concatenate(of_gaps, axis=-1).mean(axis=-1) for of_gaps in fields))
 
@@ -69,14 +71,18 @@ def logit_residual(results: CellResults):
     logits_TxBxP = logits.reshape(-1, len(results.factors), results.truths[0].size)
     in_gaps, in_windows = (
         [
-            np.mean(np.concatenate([
-                circle.residual_share(logits_BxP[gap.cells], *logits_BxP[[*gap.edges]])
-                for gap in stretches
-            ]))
+            np.mean(
+                np.concatenate(
+                    [
+                        circle.residual_share(logits_BxP[gap.cells], *logits_BxP[[*gap.edges]])
+                        for gap in stretches
+                    ]
+                )
+            )
             for logits_BxP in logits_TxBxP
         ]
         for stretches in (gaps, windows)
-    )  # fmt: skip
+    )
     return np.divide(in_gaps, in_windows).reshape(drawn.shape[:-3])
 
 

@@ -65,9 +65,11 @@ def width_grows_no_faster_than_modules(students):
     if len(by_modules) < 2 or min(map(len, by_modules.values())) < 2:
         return
     needed = np.stack(
-        [needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
-         for of_width in by_modules.values()]
-    )  # fmt: skip
+        [
+            needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
+            for of_width in by_modules.values()
+        ]
+    )
     widest = [of_width[max(of_width)] for of_width in by_modules.values()]
     yield learnt(scores(widest, "id.r2").min(axis=0), "R² ID at the widest")
     modules, width = list(by_modules), bracketed(needed)

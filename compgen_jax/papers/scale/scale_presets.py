@@ -254,8 +254,17 @@ PRESETS["tasks_needed_transformer"] = Preset(
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     by_name = {}
-    groups = (sets_and_widths, codes, supports, more_modules, sets_needed, architectures,
-              preferences, middle, few_examples)  # fmt: skip
+    groups = (
+        sets_and_widths,
+        codes,
+        supports,
+        more_modules,
+        sets_needed,
+        architectures,
+        preferences,
+        middle,
+        few_examples,
+    )
     for group in groups:
         by_name |= group(scale) | by_name
     return by_name

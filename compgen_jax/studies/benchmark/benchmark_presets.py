@@ -115,8 +115,11 @@ def runs(scale: str) -> dict[str, Config]:
         wide = size["width"] * (4 if model.name in ("additive", "multiplicative") else 1)
         fields = {"model.width": wide} | model.fields | model.of_task.get(entry.task, {})
         steps = fields.get("training.steps", STEPS) * size["longer"]
-        training = {"training.steps": steps, "training.evaluate_every": steps // 4,
-                    "training.seeds": tuple(range(size["seeds"]))}  # fmt: skip
+        training = {
+            "training.steps": steps,
+            "training.evaluate_every": steps // 4,
+            "training.seeds": tuple(range(size["seeds"])),
+        }
         names = {"name": f"{name}_quick" if scale == "quick" else name, "model.name": model.name}
         task = task_fields(entry.task, entry.holdout, model.code, size)
         by_name[name] = changed(Config(), names | task | fields | training)
