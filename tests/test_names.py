@@ -21,10 +21,11 @@ def test_a_basename_occurs_once():
 def is_trick(node) -> bool:
     """A text or list times a truth value, a walrus in a call, or `vars(self).update`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        sides = {type(node.left), type(node.right)}
-        return bool(sides & {ast.List, ast.Tuple, ast.JoinedStr, ast.Constant}) and bool(
-            sides & {ast.Compare, ast.BoolOp}
-        )
+        sides = node.left, node.right
+        texts = (ast.List, ast.Tuple, ast.JoinedStr)
+        is_text = lambda side: isinstance(side, texts) or type(getattr(side, "value", 0)) is str
+        is_truth = lambda side: isinstance(side, ast.Compare | ast.BoolOp)
+        return any(map(is_text, sides)) and any(map(is_truth, sides))
     if isinstance(node, ast.Call):
         return any(isinstance(value, ast.NamedExpr) for value in node.args) or (
             ast.unparse(node.func) == "vars(self).update"

@@ -159,7 +159,7 @@ def test_your_data_by_the_commands_the_flags_and_the_snippet_of_its_page(desk, c
     names = {}
     exec(snippet, names)
     assert (desk / "runs/mine/summary.json").stat().st_mtime_ns == trained
-    assert names["run"].cells.groupby(["held_out", "shape"]).ngroups == 4
+    assert names["run"].cell_table().groupby(["held_out", "shape"]).ngroups == 4
     plain = "compgen-jax train --config=table --config.task.path=mine.npz "
     read = lambda flags: run(plain + flags, lambda: cli.read_config(cli.define_config()))
     for flags in re.findall(r"`(--config[^`]*)`", YOUR_DATA):

@@ -251,9 +251,9 @@ def draw_decodability(runs):
     for (title, chosen), color in zip(
         groups.items(), (plotting.GREEN, plotting.VIOLET), strict=True
     ):
-        readers = {"-": decoding_claims.read, ":": decoding_claims.read_untrained}
-        for dash, read in readers.items() if chosen else ():
-            values_TxL = np.mean([read(run) for run in chosen], axis=0)
+        kinds = {"-": "", ":": "untrained."} if chosen else {}
+        for dash, kind in kinds.items():
+            values_TxL = np.mean([decoding_claims.layer_r2(run, kind) for run in chosen], axis=0)
             layers, label = range(values_TxL.shape[1]), title if dash == "-" else None
             plotting.draw_band(depth, layers, values_TxL, dash, color, label=label)
     depth.set_xticks(layers, ["code", *layers[1:]])

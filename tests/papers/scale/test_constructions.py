@@ -31,7 +31,7 @@ def case(modules, size, law, count=40, most=3):
 def answers(teacher, z_BxM, x_BxI):
     """(B, O) the teacher's, by its definition in float64."""
     pairs = zip(z_BxM, x_BxI, strict=True)
-    return np.array([by_hand(teacher, z, x[None], teacher.most)[0] for z, x in pairs])
+    return np.array([by_hand(teacher, z, x[None])[0] for z, x in pairs])
 
 
 def errors(function, teacher, z_BxM, x_BxI):
