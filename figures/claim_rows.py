@@ -21,9 +21,7 @@ def merged(before: Iterable[dict], rows: list[dict]) -> list[dict]:
     return rows + [
         row
         for row in before
-        if row["setting"] != BASE
-        and key_of(row) not in keys
-        and base.get(key_of(row)[:3]) == bounds(row)
+        if key_of(row) not in keys and base.get(key_of(row)[:3]) == bounds(row)
     ]
 
 

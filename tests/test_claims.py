@@ -110,6 +110,8 @@ def test_a_share_is_known_to_no_less_than_its_cells():
     of two beyond -1."""
     assert verdict(over_seeds([1.0] * 3, above=0.9, cells=30)) == R
     assert verdict(over_seeds([0.93] * 3, above=0.9, cells=30)) == U
+    row = judged(Condition("x", np.full(3, 0.5), above=0.9, cells=30))
+    assert row["conditions"]["x"]["ci95"] == pytest.approx([0.45, 0.55])
     for values, least in (([0.5, 0.9, 1.0], 0), ([-1.0, 0.0, 0.2], -1), ([-1.0, 0.0, 0.2], 0)):
         low, high = mean_with_interval(values)["ci95"]
         row = judged(Condition("x", np.array(values), above=0.9, cells=30, least=least))
@@ -194,6 +196,13 @@ def test_verdicts_at_other_settings_stand_beside_a_row_and_change_none():
     }  # fmt: skip
 
 
+def test_only_decided_verdicts_are_replicated():
+    rows = [row_of("base", R), row_of(claims.FRESH, C)]
+    undecided = [row_of("base", U, case="ramp"), row_of(claims.FRESH, R, case="ramp")]
+    alone = row_of(claims.FRESH, R, case="onehot")
+    assert claim_rows.replications([*rows, *undecided, alone]) == [False]
+
+
 @pytest.mark.parametrize(
     ("scale", "setting", "figure_setting", "network"),
     [
@@ -224,6 +233,8 @@ def test_seeds_that_do_it_are_counted():
     number = row["conditions"]["x"]
     assert number["ci95"] == pytest.approx([0.6152, 0.9979], abs=1e-4)
     assert number["value"] == 11 / 12 and row["verdict"] == R
+    half = np.array([[1, 0], [1, 1]])
+    assert judged(claims.most_seeds(half, "x"), seeds=(0, 1))["conditions"]["x"]["value"] == 0.5
     late = np.array([[1, 1, 0], [0, 1, 0]])  # more than half of the late checkpoints
     assert judged(claims.most_seeds(late, "x"), seeds=(0, 1))["conditions"]["x"]["value"] == 0.5
     assert verdict(claims.most_seeds(np.zeros(12), "x"), seeds=range(12)) == C

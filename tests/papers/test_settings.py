@@ -55,6 +55,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
         "learning rate x1/3": times("training.learning_rate", 1 / 3),
         "training time x2": training_time(2.0),
         "depth 3": {"model.depth": 3},
+        "batch size x1/3": times("training.batch_size", 1 / 3),
     }
     group = Group(("net",), settings)
     varied = variations.configs((group,), {"net": tiny, "wide": wide})
@@ -67,6 +68,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     long = varied["net", "training time x2"].training
     assert (long.epochs, long.evaluate_every) == (12, 4)
     assert varied["net", "depth 3"].model.depth == 3
+    assert varied["net", "batch size x1/3"].training.batch_size == 11  # of 32
     assert variations.configs((group,), {"other": tiny}) == {}
 
 
