@@ -4,8 +4,8 @@
     compgen-jax score predictions.npz --task=bump_cnn_quick
 
 The first writes what to train on and what to predict, the second scores predictions as a run of
-this package is scored: PREDICTIONS.json and PREDICTIONS.png appear beside the file, or in --out.
-What the files hold is in docs/how_to/score.md.
+this package is scored: PREDICTIONS.json appears beside the file, or in --out. What the files hold
+is in docs/how_to/score.md.
 """
 
 from pathlib import Path
