@@ -1,8 +1,10 @@
 """What docs/results holds: the summaries, verdicts and pictures that were taken over there."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
+from compgen_jax.claims import BASE
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import in_range
 
@@ -23,6 +25,22 @@ def rows(scale: str) -> list[dict]:
     return json.loads(path.read_text()) if path.exists() else []
 
 
+def key_of(row: dict) -> tuple:
+    return row["claim"], row["case"], row["scale"], row["setting"]
+
+
+def merged(before: Iterable[dict], rows: list[dict]) -> list[dict]:
+    """The rows, and those of other settings from before whose base is among them with the same
+    criterion."""
+    keys = {key_of(row) for row in rows}
+    criteria = {key_of(row)[:3]: row["criterion"] for row in rows if row["setting"] == BASE}
+    return rows + [
+        row
+        for row in before
+        if key_of(row) not in keys and criteria.get(key_of(row)[:3]) == row["criterion"]
+    ]
+
+
 def runs(scale: str) -> dict[str, Run]:
     """The runs whose summaries are in docs/results, by name."""
     runs = {}
@@ -40,10 +58,3 @@ def drawn(scale: str) -> list[str]:
     """The names of the figures in docs/results."""
     paths = (RESULTS / scale / "figures").glob("*.png")
     return sorted(path.stem for path in paths if path.stem in FIGURES)
-
-
-def ran(scale: str) -> dict:
-    """The runs whose summaries are there, and the sweeps (None) of which a figure is there."""
-    every = configs(scale)
-    names = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
-    return runs(scale) | {name: None for name in names if every[name].is_sweep}

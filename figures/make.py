@@ -32,7 +32,7 @@ from compgen_jax.runs import directory, study, sweeps
 from compgen_jax.settings import demand
 from compgen_jax.training import contracts
 
-from . import claim_rows, committed, pages, plotting
+from . import committed, pages, plotting
 from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
@@ -255,7 +255,7 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
         at_setting = verdicts.load(changed, paths)
         rows += claims.judge_all(every_claim, at_setting, plan.scale, setting, names)
     before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
-    rows = claim_rows.merged(before, rows)
+    rows = committed.merged(before, rows)
     directory.write_json(path, rows)
     return rows
 

@@ -10,30 +10,39 @@ written: a page that differs is named, and the command fails.
 import itertools
 import re
 import sys
-from math import isfinite
 from pathlib import Path
 
 import jinja2
+import numpy as np
 from absl import flags
 
 from compgen_jax import claims, cli
-from compgen_jax.claims import BASE
+from compgen_jax.claims import BASE, FRESH, NOT_TRAINED
 from compgen_jax.config import changed
 from compgen_jax.metrics import text
-from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.training import loop
 
-from . import claim_rows, committed, fields, panels, quoted
+from . import committed, fields, panels, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
+from .quoted import SYMBOLS
 from .tables import table
 
 HERE, DOCS = Path(__file__).parent, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-SIGNS = tuple(quoted.SYMBOLS.values())
+GENERATED = (
+    "findings/claims.md",
+    "findings/criteria.md",
+    "findings/gallery.md",
+    "findings/papers.md",
+    "reference/config.md",
+    "reference/presets.md",
+)
+# a heading of one word, and what follows it up to the next
+SECTION = re.compile(r"^##+ (\S+)\n(.*?)(?=^##+ \S+\n|\Z)", re.M | re.S)
 SIZES = {"quick": "quick", "paper": "papers' size"}
 PLAIN = {
     "onehot": "one-hot",
@@ -59,41 +68,33 @@ CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should 
 def pages() -> dict[Path, str]:
     """What every generated page should hold."""
     rows = {scale: committed.rows(scale) for scale in SCALES}
-    by_key = quoted.by_key(rows)
     parts = {
-        "findings/claims.md": {
-            "counts": counts(rows),
-            "glance": glance(PAPERS, rows),
-            "claims": verdicts(PAPERS, rows),
-        },
-        "findings/criteria.md": {
-            "asked": criteria(rows["quick"]),
-        },
-        "findings/gallery.md": {"figures": gallery()},
-        "findings/papers.md": {
-            "panels": panels.lines(by_key, committed.runs("paper")),
-            "quoted": lambda name: quoted.printed(name, by_key),
-        },
-        "reference/config.md": {"fields": fields.lines()},
-        "reference/presets.md": {"presets": presets()},
+        "counts": counts(rows),
+        "glance": glance(PAPERS, rows),
+        "claims": verdicts(PAPERS, rows),
+        "asked": criteria(rows["quick"]),
+        "figures": gallery(),
+        "panels": panels.lines(quoted.by_key(rows), committed.runs("paper")),
+        "fields": fields.lines(),
+        "presets": presets(),
     }
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    made = {}
-    for name, values in parts.items():
-        template = environment.get_template(Path(name).name)
-        lines = {k: "\n".join(v) if isinstance(v, list) else v for k, v in values.items()}
-        made[DOCS / name] = template.render(lines)
+    pages = {}
+    for name in GENERATED:
+        pages[DOCS / name] = environment.get_template(Path(name).name).render(parts)
     for scale in SCALES:
-        ran, drawn = committed.ran(scale), committed.drawn(scale)
+        configs, drawn = committed.configs(scale), committed.drawn(scale)
+        names = {name for figure in drawn for name in FIGURES[figure].shows(configs, scale)}
+        ran = {name: None for name in names if configs[name].is_sweep} | committed.runs(scale)
         page = results(scale, PAPERS, ran, rows[scale], drawn)
-        made[DOCS / "results" / scale / "RESULTS.md"] = page
+        pages[DOCS / "results" / scale / "RESULTS.md"] = page
     path = DOCS / "results/quick/explorer.html"
-    made[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
-    return made
+    pages[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
+    return pages
 
 
 # --- verdicts ----------------------------------------------------------------------------------
@@ -102,18 +103,15 @@ def pages() -> dict[Path, str]:
 def counts(rows: dict[str, list[dict]]) -> list[str]:
     """How many claims, at their base settings, have which verdict, for each paper and scale."""
     lines = []
-    for paper, (scale, rows_of_scale) in itertools.product(PAPERS, rows.items()):
-        signs = [quoted.symbol(row) for row in of_paper(paper, rows_of_scale)]
-        if signs:
-            numbers = (str(signs.count(sign)) for sign in SIGNS)
+    for paper, (scale, of_scale) in itertools.product(PAPERS, rows.items()):
+        names = {claim.name for claim in paper.claims}
+        verdicts = [
+            row["verdict"] for row in of_scale if row["claim"] in names and row["setting"] == BASE
+        ]
+        if verdicts:
+            numbers = [str(verdicts.count(verdict)) for verdict in SYMBOLS]
             lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
-    return table(("", *SIGNS), lines)
-
-
-def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
-    """The rows of a paper's claims at their base settings."""
-    names = {claim.name for claim in paper.claims}
-    return [row for row in rows if row["claim"] in names and row["setting"] == BASE]
+    return table(("", *SYMBOLS.values()), lines)
 
 
 def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -123,14 +121,16 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
     for paper in papers:
         prose, lacking = {}, []
         if paper.folder is not None:
-            page = (paper.folder / "claims.md").read_text()
-            _, *sections = re.split(r"^#{2,3} (\S+)\n", page, flags=re.M)
-            prose = dict(zip(sections[::2], sections[1::2], strict=True))
+            prose = dict(SECTION.findall((paper.folder / "claims.md").read_text()))
         lines += ["", f"## {paper.title}"] if paper.claims else []
         for claim in paper.claims:
             settings = {BASE} | {case.get("setting") for case in claim.cases}
-            every = itertools.chain(*(rows.get(scale, ()) for scale in SCALES))
-            of_claim = [r for r in every if r["claim"] == claim.name and r["setting"] in settings]
+            of_claim = [
+                row
+                for scale in SCALES
+                for row in rows[scale]
+                if row["claim"] == claim.name and row["setting"] in settings
+            ]
             if of_claim:
                 number = ", ".join(filter(None, (claim.name, claim.figure)))
                 lines += ["", f"### {general(claim)} ({number})", "", *_cases(of_claim, rows)]
@@ -151,13 +151,9 @@ def _cases(rows: list[dict], every: dict[str, list[dict]]) -> list[str]:
     scales = [scale for scale in SCALES if any(row["scale"] == scale for row in rows)]
     lines = []
     for case, by_scale in by_case.items():
-        lines.append(
-            (
-                plain(case),
-                *(_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales),
-                ", ".join(dict.fromkeys(row["network"] for row in by_scale.values())),
-            )
-        )
+        numbers = [_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales]
+        networks = dict.fromkeys(row["network"] for row in by_scale.values())
+        lines.append((plain(case), *numbers, ", ".join(networks)))
     name, number = next(iter(rows[0]["conditions"].items()))
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
     return table((*head, "network"), lines)
@@ -167,23 +163,26 @@ def _cell(row: dict, rows: list[dict]) -> str:
     """The first number with its sign, the verdict where that is another, the reason, and the
     verdicts at other settings among the rows."""
     first = next(iter(row["conditions"].values()))
-    settings = claim_rows.at_settings(row, rows)
-    fresh = [verdict for verdict in ("agree", "differ") if claims.FRESH in settings[verdict]]
-    agree, differ, untrained = (
-        [setting for setting in names if setting != claims.FRESH] for names in settings.values()
-    )
-    sign = quoted.sign_of(row, first)
-    verdict = quoted.symbol(row)
+    sign, verdict = quoted.SIGNS[quoted.holds(row, first)], SYMBOLS[row["verdict"]]
     parts = [f"{text.with_interval(first)} **{sign}**"]
     parts += [f"verdict **{verdict}**"] if sign != verdict else []
     parts += [row["reason"]] if row["reason"] else []
+    agree, differ, untrained, fresh = [], [], [], []
+    for other in rows:
+        if committed.key_of(other)[:3] == committed.key_of(row)[:3] and other["setting"] != BASE:
+            same = agree if other["verdict"] == row["verdict"] else differ
+            if other["reason"].startswith(NOT_TRAINED):
+                same = untrained
+            if other["setting"] != FRESH:
+                same.append(other["setting"])
+            elif same is not untrained:
+                fresh = [f"fresh seeds {'agree' if same is agree else 'differ'}"]
     if agree or differ:
         others = [*differ[:2], f"{len(differ) - 2} more"] if len(differ) > 2 else differ
         unlike = f" (not {'; '.join(others)})" if differ else ""
         parts.append(f"the same at {len(agree)} of {len(agree + differ)} settings{unlike}")
     parts += [f"{len(untrained)} settings did not learn"] if untrained else []
-    parts += [f"fresh seeds {fresh[0]}"] if fresh else []
-    return "; ".join(parts)
+    return "; ".join(parts + fresh)
 
 
 def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -192,7 +191,7 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
     for claim in (claim for paper in papers for claim in paper.claims if "." not in claim.name):
         signs = [
             "; ".join(
-                f"{plain(row['case'])} {quoted.symbol(row)}".strip()
+                f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
                 for row in rows[scale]
                 if row["claim"] == claim.name and row["setting"] == BASE
             )
@@ -244,50 +243,51 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     ]
     base = [row for row in rows if row["setting"] == BASE]
     if base:
-        conditions = "claims.json has every condition with its interval, at other settings the "
-        lines += ["", "## Verdicts", "", by_chance(rows), "", conditions + "first one.", ""]
-        head = "claim", "case", "sentence", "verdict", "its first number"
-        lines += table(
-            head,
-            [
-                (row["claim"], row["case"], row["statement"], quoted.symbol(row), _cell(row, rows))
-                for row in base
-            ],
-        )
+        measured = {
+            (row["claim"], name, number["must be"], number["value"], *number["ci95"])
+            for row in base
+            for name, number in row["conditions"].items()
+            if np.isfinite(np.array(number["ci95"], float)).all()  # None is NaN
+        }
+        lines += [
+            "",
+            "## Verdicts",
+            "",
+            f"This page judges {len(measured)} conditions, each by a 95% interval. If every true "
+            f"value lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them "
+            f"hold ({CHANCE:.1%}) and as many fail.",
+            "",
+            "claims.json has every condition with its interval, at other settings the first one.",
+            "",
+        ]
+        verdicts = [
+            (row["claim"], row["case"], row["statement"], SYMBOLS[row["verdict"]], _cell(row, rows))
+            for row in base
+        ]
+        lines += table(("claim", "case", "sentence", "verdict", "its first number"), verdicts)
+    judged = {row["claim"] for row in base}
     for paper in papers:
         configs = paper.runs(scale)
         ran = {n: runs[n] for n, config in configs.items() if n in runs and not config.is_sweep}
         errors = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
         lines += ["", f"## {paper.title}: errors and baselines", "", *errors] if errors else []
-        lines += ["", paper.note] if paper.note and of_paper(paper, rows) else []
+        if paper.note and judged & {claim.name for claim in paper.claims}:
+            lines += ["", paper.note]
     if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
         lines += missing
     return "\n".join(lines) + "\n"
 
 
-def by_chance(rows: list[dict]) -> str:
-    """How many conditions were judged, and how many chance alone would decide."""
-    measured = {
-        (row["claim"], name, number["must be"], number["value"], *number["ci95"])
-        for row in rows
-        if row["setting"] == BASE
-        for name, number in row["conditions"].items()
-        if None not in number["ci95"] and all(map(isfinite, number["ci95"]))
-    }
-    return (
-        f"This page judges {len(measured)} conditions, each by a 95% interval. If every true value "
-        f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
-        f"({CHANCE:.1%}) and as many fail."
-    )
-
-
 def not_run(scale: str, papers, runs: dict) -> list[str]:
     """A table of what was not trained, with its cost: optimiser steps of all seeds, and the time of
     a preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
     differ in numbers alone."""
-    presets = {
-        name: preset for group in PRESETS_OF_PAPERS.values() for name, preset in group.items()
+    takes = {
+        name: preset.takes if "FLOPs" in preset.takes else f"{preset.takes} on 2 cores"  # or a GPU
+        for group in PRESETS_OF_PAPERS.values()
+        for name, preset in group.items()
+        if preset.takes
     }
     costs = {}
     for paper in papers:
@@ -305,16 +305,14 @@ def not_run(scale: str, papers, runs: dict) -> list[str]:
         costs |= {config.name: [] for config in missing if config.is_sweep}
     groups = {}
     for name, cost in costs.items():
-        if name in presets and (takes := presets[name].takes):
-            cost.append(takes if "FLOPs" in takes else f"{takes} on 2 cores")  # or of a GPU
+        cost += [takes[name]] if name in takes else []
         key = re.sub(r"\d+", "", name), ", ".join(cost) or "a sweep"
         groups.setdefault(key, []).append(name)
-    rows = [
-        (f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each")
-        if len(names) > 1
-        else (names[0], "1", cost)
-        for (_, cost), names in groups.items()
-    ]
+    rows = []
+    for (_, cost), names in groups.items():
+        several = len(names) > 1
+        name = f"{names[0]} to {names[-1]}" if several else names[0]
+        rows.append((name, str(len(names)), f"{cost} each" if several else cost))
     return table(("network or sweep", "number", "cost"), rows) if rows else []
 
 
@@ -352,8 +350,7 @@ def gallery() -> list[str]:
     """All figures in docs/results, one picture to a row, with their captions, in the order of
     captions.md."""
     lines, drawn = [], {scale: committed.drawn(scale) for scale in SCALES}
-    _, *sections = re.split(r"^## (\S+)\n", (HERE / "captions.md").read_text(), flags=re.M)
-    for name, caption in zip(sections[::2], sections[1::2], strict=True):
+    for name, caption in SECTION.findall((HERE / "captions.md").read_text()):
         scales = [scale for scale in SCALES if name in drawn[scale]]
         if scales:
             lines += ["", f"## {name}", ""]
@@ -364,22 +361,20 @@ def gallery() -> list[str]:
     return lines[1:]
 
 
-def write():
-    """Writes every page that is not up to date."""
+def write(check: bool = False) -> bool:
+    """Writes every page that is not up to date or, to `check`, names it; whether there was any."""
+    stale = False
     for path, page in pages().items():
         if not path.exists() or path.read_text() != page:
-            directory.write_text(path, page)
-            print(f"wrote {path.relative_to(committed.ROOT)}")
+            stale = True
+            if not check:
+                directory.write_text(path, page)
+            print(f"{'stale:' if check else 'wrote'} {path.relative_to(committed.ROOT)}")
+    return stale
 
 
 def main():
-    if not CHECK.value:
-        write()
-        return
-    stale = [path for path, page in pages().items() if path.read_text() != page]
-    for path in stale:
-        print(f"{path.relative_to(committed.ROOT)} is not up to date", file=sys.stderr)
-    if stale:
+    if write(CHECK.value) and CHECK.value:
         sys.exit("python -m figures.pages writes what the code and docs/results say")
 
 

@@ -12,81 +12,88 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.claims import (
-    BASE,
-    CONTRADICTED,
-    FRESH,
-    INCONCLUSIVE,
-    NOT_TRAINED,
-    REPRODUCED,
-    TRAINED,
-)
+from compgen_jax.claims import BASE, FRESH, HOLDS, INCONCLUSIVE, NOT_TRAINED, TRAINED
 
-from . import claim_rows, committed
+from . import committed
 
-SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
+SIGNS = {True: "✓", False: "✗", None: "–"}  # of what holds
+SYMBOLS = {verdict: SIGNS[holds] for verdict, holds in HOLDS.items()}
 of_runs = functools.cache(committed.runs)
 
 
-def by_key(rows: dict[str, list[dict]]) -> dict[tuple, dict]:
-    """{(quick, paper or fresh, claim, case): its row}."""
+def by_key(rows: dict[str, list[dict]]) -> dict[str, dict]:
+    """Rows of claims.json by scale -> {'quick C1/bump': its row}; 'fresh' at fresh seeds."""
     return {
-        ({BASE: scale, FRESH: "fresh"}[row["setting"]], row["claim"], row["case"]): row
+        f"{'fresh' if row['setting'] == FRESH else scale} {row['claim']}/{row['case']}": row
         for scale, of_scale in rows.items()
         for row in of_scale
         if row["setting"] in (BASE, FRESH)
     }
 
 
-def number(name: str, rows: dict[tuple, dict]) -> dict:
-    """{'value', 'ci95', 'per_seed'} of a number. ValueError for an unknown one."""
-    (scale, claim, case), condition = parts(name)
-    if claim == "run":
-        return of_runs(scale)[case].summary["mean"][condition]
-    row = rows.get((scale, claim, case))
+def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
+    """{'value', 'ci95', 'per_seed', 'holds'} of a number. A run's holds, if it learnt, where the
+    whole interval is where it `must` be, 'below 0.5' or 'above 0.5'; None: on both sides.
+    ValueError for an unknown name."""
+    key, _, condition = name.partition("; ")
+    scale, _, run = key.partition(" run/")
+    if run:
+        mean, number = of_runs(scale)[run].summary["mean"], {"holds": None}
+        if must:
+            side, bound = must.split()
+            low, high = (end - float(bound) for end in mean[condition]["ci95"])
+            if mean["id.exact_accuracy"]["value"] >= TRAINED and not low <= 0 <= high:
+                number = {"holds": (low > 0) == (side == "above")}
+        return mean[condition] | number
+    row = rows.get(key)
     numbers = row["notes"] | row["conditions"] if row else {}
-    matching = [key for key in numbers if f"{key} (".startswith(f"{condition} (")]
+    matching = [name for name in numbers if f"{name} (".startswith(f"{condition} (")]
     if not matching:
-        raise ValueError(f"{name}: {claim}/{case} has no number {condition!r}")
-    return numbers[min(matching, key=len)]
+        raise ValueError(f"{name}: no such number")
+    number = numbers[min(matching, key=len)]
+    return number | {"holds": holds(row, number)}
 
 
-def parts(name: str) -> tuple[tuple[str, str, str], str]:
-    """((scale, claim, case), number) of its name."""
-    row, _, condition = name.partition("; ")
-    scale, _, row = row.partition(" ")
-    claim, _, case = row.partition("/")
-    return (scale, claim, case), condition
+def holds(row: dict, number: dict) -> bool | None:
+    """Whether one of the row's conditions holds, None for a network that has not learnt."""
+    return None if row["reason"].startswith(NOT_TRAINED) else number.get("holds")
 
 
 def formatted(number: dict, how: str) -> str:
     """'%' is in percent with its interval, '%.' without it, '2', '2.' and '2±' in so many decimals
-    with it, without it, and with half of its width, 'of' as a count of seeds."""
+    with it, without it, and with half of its width, 'of' as a count of seeds, 'sign' as whether it
+    holds."""
+    if how == "sign":
+        return SIGNS[number["holds"]]
     if how == "of":
         return f"{sum(number['per_seed']):.0f} of {len(number['per_seed'])}"
-    digits = how.rstrip(".±")
-
-    def write(value):
-        return f"{np.clip(100 * value, 0, 100):.0f}" if digits == "%" else f"{value:.{digits}f}"
-
     low, high = number["ci95"]
-    value, half = map(write, (number["value"], (high - low) / 2))
-    interval = {"": f" [{write(low)}, {write(high)}]", ".": "", "±": f" ± {half}"}
-    unit = "%" if digits == "%" else ""
-    return f"{value}{unit}{interval[how.removeprefix(digits)]}"
+    digits, ends = how.rstrip(".±"), (number["value"], low, high, (high - low) / 2)
+    if digits == "%":
+        value, low, high, half = (f"{np.clip(100 * end, 0, 100):.0f}" for end in ends)
+        value += "%"
+    else:
+        value, low, high, half = (f"{end:.{digits}f}" for end in ends)
+    interval = {"": f" [{low}, {high}]", ".": "", "±": f" ± {half}"}
+    return value + interval[how.removeprefix(digits)]
 
 
-def printed(name: str, rows: dict[tuple, dict]) -> str:
-    """A number as a page prints it, by 'NAME; HOW'; 'confirmed' is how many verdicts came out again
-    at fresh seeds."""
+def printed(name: str, rows: dict[str, dict]) -> str:
+    """A number as a page prints it, by 'NAME; HOW', of a run also 'NAME; below 0.5' for its sign;
+    'confirmed' is how many decided verdicts came out again at fresh seeds."""
     if name == "confirmed":
-        answers = claim_rows.replications(list(rows.values()))
-        return f"{answers.count(True)} of {len(answers)}"
+        decided = {key for key, row in rows.items() if row["verdict"] != INCONCLUSIVE}
+        pairs = [(key.replace("fresh", "quick"), key) for key in rows if key.startswith("fresh ")]
+        pairs = [(rows[base], rows[fresh]) for base, fresh in pairs if base in decided]
+        again = [base["verdict"] == fresh["verdict"] for base, fresh in pairs]
+        return f"{sum(again)} of {len(again)}"
     name, how = name.rsplit("; ", 1)
+    if how.startswith(("above", "below")):
+        return formatted(number(name, rows, how), "sign")
     return formatted(number(name, rows), how)
 
 
-def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
+def phrases(page: str, rows: dict[str, dict]) -> list[str]:
     """The phrases of a page that quote numbers (quoted.toml), with the committed ones. Raises
     ValueError where a verdict is not the one that its phrase was written for."""
     phrases = []
@@ -96,7 +103,7 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
             row, _, verdict = name.partition(" = ")
             if not verdict:
                 numbers.append(printed(name, rows))
-            elif (verdict_now := rows[parts(row)[0]]["verdict"]) != verdict:
+            elif (verdict_now := rows[row]["verdict"]) != verdict:
                 raise ValueError(f"{page}: {row} is now {verdict_now}: rewrite {phrase!r}")
         phrases.append(phrase.format(*numbers))
     return phrases
@@ -105,33 +112,3 @@ def phrases(page: str, rows: dict[tuple, dict]) -> list[str]:
 def read(name: str) -> dict:
     """The contents of NAME.toml."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
-
-
-def symbol(row: dict) -> str:
-    """The verdict of a row as a sign."""
-    return SYMBOLS[row["verdict"]]
-
-
-def sign_of(row: dict, condition: dict) -> str:
-    """The sign of one of the row's conditions."""
-    if row["reason"].startswith(NOT_TRAINED) or condition["holds"] is None:
-        return SYMBOLS[INCONCLUSIVE]
-    return SYMBOLS[REPRODUCED if condition["holds"] else CONTRADICTED]
-
-
-def sign(name: str, rows: dict[tuple, dict], must: str = "") -> str:
-    """'✓' if the whole interval of a number lies in the range of its sentence, '✗' if outside, '–'
-    on both sides, or not trained.
-
-    Args: must: the range of a run's number, 'below 0.5' or 'above 0.5'; a condition has its own.
-    """
-    (scale, claim, case), condition = parts(name)
-    if claim != "run":
-        row = rows[scale, claim, case]
-        return sign_of(row, row["conditions"][condition])
-    mean = of_runs(scale)[case].summary["mean"]
-    side, bound = must.split()
-    low, high = (end - float(bound) for end in mean[condition]["ci95"])
-    if mean["id.exact_accuracy"]["value"] < TRAINED or low <= 0 <= high:
-        return SYMBOLS[INCONCLUSIVE]
-    return SYMBOLS[REPRODUCED if (low > 0) == (side == "above") else CONTRADICTED]

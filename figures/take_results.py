@@ -4,8 +4,8 @@
 
 Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes all pages
 that are made of these (`figures.pages`). What is there already is replaced or, if DIR lacks it,
-removed. With --add it stays, and only what it lacks is added: so results can grow run by run, on
-several machines. A verdict stays only while its criterion is the same.
+removed. With --add it stays, but for a summary or a table that has more numbers now: so results can
+grow run by run, on several machines. A verdict stays only while its criterion is the same.
 """
 
 import json
@@ -18,7 +18,7 @@ from compgen_jax.claims import BASE
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
 
-from . import claim_rows, committed, make, pages
+from . import committed, make, pages
 
 WORKDIR = cli.define_workdir()
 ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
@@ -31,13 +31,13 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
     changed since. Rows of claims that no paper makes go.
     """
     names = [claim.name for paper in committed.PAPERS for claim in paper.claims]
-    key_of = claim_rows.key_of
+    key_of = committed.key_of
     criteria = {key_of(row): row["criterion"] for row in added}
     older = [
         row for row in before if criteria.get(key_of(row), row["criterion"]) == row["criterion"]
     ]
     rows = {key_of(row): row for row in (*added, *older) if row["claim"] in names}.values()
-    merged = claim_rows.merged(rows, [row for row in rows if row["setting"] == BASE])
+    merged = committed.merged(rows, [row for row in rows if row["setting"] == BASE])
     return sorted(merged, key=lambda row: names.index(row["claim"]))  # stable
 
 
@@ -62,7 +62,7 @@ def take(workdir: Path, add: bool) -> Path:
         if path.suffix in (".png", ".csv") and path.stem in committed.FIGURES:
             copied[f"figures/{path.name}"] = path
     for name, path in copied.items():
-        if not add or _adds(target / name, path):
+        if not add or amount(path) > amount(target / name):
             directory.write_bytes(target / name, path.read_bytes())
     patterns = () if add else ("figures/*.*", "runs/*.json", "sweeps/*.csv")
     for path in sorted(path for pattern in patterns for path in target.glob(pattern)):
@@ -72,19 +72,13 @@ def take(workdir: Path, add: bool) -> Path:
     return target
 
 
-def _adds(committed_path: Path, added: Path) -> bool:
-    """Whether docs/results lacks a file or, of a summary or a sweep's table, some numbers. A table
-    of another config gives way, as nothing reads it."""
-    if not committed_path.exists():
-        return True
-    before, after = committed_path.read_bytes(), added.read_bytes()
-    if added.name == "trials.csv":
-        before, after = before.splitlines(), after.splitlines()
-        config, other = (rows[-1].partition(b",")[0] for rows in (before, after))
-        return config != other or len(after) > len(before)
-    if added.name == "summary.json":
-        return json.loads(after)["mean"].keys() > json.loads(before)["mean"].keys()
-    return False
+def amount(path: Path) -> int:
+    """How many numbers a summary or rows a table has, 0 of another file, -1 of none."""
+    if not path.exists():
+        return -1
+    if path.suffix == ".json":
+        return len(json.loads(path.read_text())["mean"])
+    return len(path.read_text().splitlines()) if path.suffix == ".csv" else 0
 
 
 def main():

@@ -9,7 +9,7 @@ import pytest
 from compgen_jax import claims
 from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
 from compgen_jax.statistics import mean_with_interval, share_with_interval
-from figures import claim_rows
+from figures import committed
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 NAN = float("nan")
@@ -149,7 +149,7 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
     names = "bump_cnn", "bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn", "other"
     runs = {name: network(0.9, 0.8, 0.9) for name in names}
     (row,) = claims.judge_all([is_high], runs, "quick")  # ramps have no other depth
-    assert claim_rows.key_of(row) == ("C0", "bump, 2", "quick", "base")
+    assert committed.key_of(row) == ("C0", "bump, 2", "quick", "base")
     assert row["statement"] == "With the bump code it is high" and row["figure"] == "Fig 1"
     assert row["runs"] == ["bump_cnn", "bump_cnn_depth*"]
     assert row["criterion"] == "value of bump and 2 more above 0.5"
@@ -174,33 +174,17 @@ def test_a_variant_is_the_same_function_with_more_fields_of_its_cases():
     assert [(row["case"], row["verdict"]) for row in rows] == [("bump", R), ("bump", C)]
 
 
-def row_of(setting, verdict, bound="above 0", case="bump", reason=""):
-    return {"claim": "C0", "case": case, "scale": "quick", "setting": setting, "verdict": verdict,
-            "reason": reason, "conditions": {setting: {"must be": bound}}}  # fmt: skip
+def row_of(setting, verdict, criterion="value above 0"):
+    return {"claim": "C0", "case": "bump", "scale": "quick", "setting": setting,
+            "verdict": verdict, "criterion": criterion}  # fmt: skip
 
 
 def test_rows_of_settings_stay_while_the_criterion_is_the_same():
     base, before, newer = row_of("base", R), row_of("upright", C), row_of("upright", U)
-    other, older = row_of("wide", C, bound="above 1"), row_of("base", C)
-    assert claim_rows.merged([before, other, older], [base]) == [base, before]
-    assert claim_rows.merged([before], [base, newer]) == [base, newer]
-    assert claim_rows.merged([before], []) == []
-
-
-def test_verdicts_at_other_settings_stand_beside_a_row_and_change_none():
-    base = row_of("base", R)
-    rows = [base, row_of("s1", R), row_of("s2", C), row_of("s3", U), row_of(claims.FRESH, R),
-            row_of("s4", U, reason="not trained: 0.1"), row_of("s5", R, case="ramp")]  # fmt: skip
-    assert claim_rows.at_settings(base, rows) == {
-        "agree": ["s1", claims.FRESH], "differ": ["s2", "s3"], "untrained": ["s4"]
-    }  # fmt: skip
-
-
-def test_only_decided_verdicts_are_replicated():
-    rows = [row_of("base", R), row_of(claims.FRESH, C)]
-    undecided = [row_of("base", U, case="ramp"), row_of(claims.FRESH, R, case="ramp")]
-    alone = row_of(claims.FRESH, R, case="onehot")
-    assert claim_rows.replications([*rows, *undecided, alone]) == [False]
+    other, older = row_of("wide", C, "value above 1"), row_of("base", C)
+    assert committed.merged([before, other, older], [base]) == [base, before]
+    assert committed.merged([before], [base, newer]) == [base, newer]
+    assert committed.merged([before], []) == []
 
 
 @pytest.mark.parametrize(

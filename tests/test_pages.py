@@ -16,7 +16,7 @@ from compgen_jax.tasks import holdouts
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import contracts
-from figures import committed, panels, quoted
+from figures import committed, quoted
 from figures.benchmark import benchmark_tables
 from figures.tables import table
 from tests.command import blocks, run
@@ -85,7 +85,6 @@ def test_the_readme_and_findings_say_what_came_out():
         assert f"# {held_out}{mean:.2f} " in README
     rows = quoted.by_key({scale: committed.rows(scale) for scale in ("quick", "paper")})
     tables = {
-        "README": panels.readme_table(rows),
         "findings/league": benchmark_tables.lines(committed.runs("quick")),
         "findings/recombine": shares_by_distance(),
     }
