@@ -1,14 +1,37 @@
 """The presets of all papers by name."""
 
 import difflib
+import itertools
+from typing import NamedTuple
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering
 from compgen_jax.papers.scale import scale_presets as scale
-from compgen_jax.papers.variations import SCALES, public
+from compgen_jax.papers.variations import SCALES
 from compgen_jax.studies.benchmark import benchmark_presets as benchmark
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors
 from compgen_jax.studies.why_not import why_not_presets
+
+
+class Public(NamedTuple):
+    """A preset at one scale, with the time that it takes and what came out."""
+
+    config: Config
+    takes: str
+    result: str
+
+
+def public(*tables: dict) -> dict[str, Public]:
+    """What can be named by `--config`, by name of the config: quick ones first."""
+    listed = [
+        Public(preset.config(scale, name), takes, preset.result.get(scale, ""))
+        for scale, table in itertools.product(SCALES, tables)
+        for name, preset in table.items()
+        for trained, takes in zip(preset.scales, preset.takes, strict=False)
+        if trained == scale
+    ]
+    return {preset.config.name: preset for preset in listed}
+
 
 PAPERS = {
     "Forced rendering": public(forced_rendering.RUNS, forced_rendering.PRESETS),

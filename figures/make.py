@@ -247,7 +247,7 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
     beside these stand settings that were judged before, here or in docs/results. Writes
     claims.json and returns its rows."""
     path = plan.workdir / "claims.json"
-    rows = verdicts.judge(plan.papers, runs, plan.scale)
+    rows, _ = verdicts.judge(plan.papers, runs, plan.scale)
     every_claim = [claim for paper in plan.papers for claim in paper.claims]
     for setting in dict.fromkeys(setting for _, setting in plan.varied):
         changed = {base: config for (base, name), config in plan.varied.items() if name == setting}

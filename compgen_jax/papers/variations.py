@@ -47,41 +47,16 @@ class Preset(NamedTuple):
     def config(self, scale: str, name: str = "") -> Config:
         """The config at a scale. Without a name, it keeps that of its base."""
         config = self.base.config(scale) if isinstance(self.base, Preset) else self.base
-        names = {"quick": f"{name}_quick", "paper": name}
-        fields = {"name": names[scale]} if name else {}
-        for values in (self.values, self.quick if scale == "quick" else self.paper):
-            fields |= fields_of(config, values)
+        fields = {"name": {"quick": f"{name}_quick", "paper": name}[scale]} if name else {}
+        for values in (self.values, getattr(self, scale)):
+            fields |= values(config) if callable(values) else values
         return changed(config, fields)
-
-
-class Public(NamedTuple):
-    """A preset at one scale, as `compgen-jax presets` lists it."""
-
-    config: Config
-    takes: str
-    result: str
-
-
-def fields_of(config: Config, values: Values) -> dict:
-    return values(config) if callable(values) else values
 
 
 def at_scale(table: dict[str, Preset], scale: str) -> dict[str, Config]:
     """The configs of a table by name of the run."""
-    return {n: one.config(scale, n) for n, one in table.items() if scale in one.scales}
-
-
-def public(*tables: dict[str, Preset]) -> dict[str, Public]:
-    """What can be named by `--config`, by name of the config: quick ones first."""
-    listed = [
-        Public(preset.config(scale, name), takes, preset.result.get(scale, ""))
-        for own_scale in SCALES
-        for table in tables
-        for name, preset in table.items()
-        for scale, takes in zip(preset.scales, preset.takes, strict=False)
-        if scale == own_scale
-    ]
-    return {one.config.name: one for one in listed}
+    presets = table.items()
+    return {name: preset.config(scale, name) for name, preset in presets if scale in preset.scales}
 
 
 class Group(NamedTuple):
@@ -93,11 +68,12 @@ class Group(NamedTuple):
 
 
 def times(field: str, factor: float) -> Values:
-    """A number multiplied."""
+    """A number multiplied; a whole one stays whole, and at least 1."""
 
     def values(config):
-        value = factor * field_value(config, field)
-        return {field: round(value) if isinstance(field_value(config, field), int) else value}
+        value = field_value(config, field)
+        is_whole = isinstance(value, int)
+        return {field: max(1, round(factor * value)) if is_whole else factor * value}
 
     return values
 
@@ -107,8 +83,7 @@ def training_time(factor: float) -> Values:
 
     def values(config):
         counted = "training.steps" if config.training.steps else "training.epochs"
-        fields = times(counted, factor)(config) | times("training.evaluate_every", factor)(config)
-        return fields | {"training.evaluate_every": max(1, fields["training.evaluate_every"])}
+        return times(counted, factor)(config) | times("training.evaluate_every", factor)(config)
 
     return values
 
@@ -127,8 +102,7 @@ def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Confi
     for group in groups:
         for base, setting in itertools.product(group.bases, group.settings):
             if base in base_runs:
-                config = base_runs[base]
-                config = changed(config, fields_of(config, group.settings[setting]))
+                config = Preset(base_runs[base], group.settings[setting]).config("paper")
                 stem, words = config.name.removesuffix("_quick"), re.sub(r"[^\w.]+", "_", setting)
                 name = config.name.replace(stem, f"{stem}_{words}", 1)
                 name = names.get(unnamed(config), name)

@@ -1,40 +1,26 @@
 """The table of the benchmark: of a run only the config and the summary are needed."""
 
-import functools
 from itertools import product
 
-import jax
 import numpy as np
+import pandas as pd
 
 from compgen_jax.claims import TRAINED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.statistics import LEAST_CELLS
 from compgen_jax.studies.benchmark.benchmark_presets import ENTRIES, HOLDOUTS, TASKS, entry_of
+from compgen_jax.studies.real_factors.real_factors_claims import trivial_shares
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
 
 from ..tables import errors_of_images, table
 
 COMPOSES = 0.5  # of held-out combinations, on the whole interval
-KERNELS = "interpolator", "wide_network"
 BASELINES = {
     "trivial": "best trivial predictor",
     "interpolator": "interpolation, best code",
     "wide_network": "wide network, best code",
 }
-
-
-@functools.cache
-def held_out(config: Config) -> tuple[int, float]:
-    """How many combinations a task holds out, and the largest share of them that a trivial
-    predictor gets right which does not depend on the code."""
-    task = config.task.make()
-    ood = tasks.regions(task)["ood"]
-    key = loop.stream(jax.random.key(0), "test")
-    scores = jax.device_get(jax.jit(lambda: tasks.trivial_scores(task, key))())
-    of_predictors = [np.mean(values[score_of(config)], where=ood) for values in scores.values()]
-    return int(ood.sum()), float(max(of_predictors))
 
 
 def score_of(config: Config) -> str:
@@ -44,14 +30,15 @@ def score_of(config: Config) -> str:
 
 
 def cell(run, count: int, trivial: float) -> dict:
-    """Of one run, and what `held_out` says of its column: the share of held-out combinations that
-    are right, whether it learnt and whether it composes, so that the interval lies above one half
-    and above every trivial predictor, and the shares of these. The interval is no narrower than
-    `LEAST_CELLS` combinations."""
+    """Of one run, and `count` held-out combinations: the share of them that are right, whether it
+    learnt and whether it composes, so that the interval lies above one half and above every trivial
+    predictor, and the shares of these. The interval is no narrower than `LEAST_CELLS`
+    combinations."""
     mean, score = run.summary["mean"], score_of(run.config)
     share, low = mean[f"ood.{score}"]["value"], mean[f"ood.{score}"]["ci95"][0]
     kernels = {
-        name: mean.get(f"ood.{name}_{score}", {"value": np.nan})["value"] for name in KERNELS
+        name: mean.get(f"ood.{name}_{score}", {"value": np.nan})["value"]
+        for name in ("interpolator", "wide_network")
     }
     best = np.nanmax([COMPOSES, trivial, *kernels.values()])
     low = min(share if low is None else low, share - LEAST_CELLS / count)
@@ -63,32 +50,32 @@ def cell(run, count: int, trivial: float) -> dict:
 def lines(runs: dict) -> list[str]:
     """A row for each model, a column for each task and hold-out; [] without runs of the
     benchmark."""
-    runs = {ENTRIES[name]: run for name, run in runs.items() if name in ENTRIES}
-    if not runs:
+    of_columns, cells = {}, []
+    for entry, run in ((ENTRIES[name], run) for name, run in runs.items() if name in ENTRIES):
+        column = f"{TASKS[entry.task]}; {HOLDOUTS[entry.holdout]}"
+        if column not in of_columns:
+            # how many combinations it holds out, and the largest share of them that a trivial
+            # predictor gets right which does not depend on the code
+            ood = tasks.regions(run.config.task.make())["ood"]
+            trivial = trivial_shares(run.config.task, score_of(run.config))
+            of_columns[column] = int(ood.sum()), max(trivial.values())
+        numbers = cell(run, *of_columns[column])
+        words = text.number(numbers["share"], 2)
+        words = f"**{words}**" if numbers["composes"] else words
+        words = words if numbers["learnt"] else f"{words} †"
+        cells.append({"model": entry.model, "column": column, "words": words} | numbers)
+    if not cells:
         return []
-    configs = {entry[1:]: run.config for entry, run in reversed(runs.items())}
-    columns = [place for place in product(TASKS, HOLDOUTS) if place in configs]
-    of_columns = {place: held_out(configs[place]) for place in columns}
-    cells = {entry: cell(run, *of_columns[entry[1:]]) for entry, run in runs.items()}
-    rows = []
-    for model in dict.fromkeys(entry.model for entry in cells):
-        row = [model]
-        for place in columns:
-            of_model = cells.get((model, *place))
-            share = "" if of_model is None else text.number(of_model["share"], 2)
-            if of_model and of_model["composes"]:
-                share = f"**{share}**"
-            row.append(share if not of_model or of_model["learnt"] else f"{share} †")
-        rows.append(row)
+    columns = [f"{task}; {holdout}" for task, holdout in product(TASKS.values(), HOLDOUTS.values())]
+    columns, cells = [title for title in columns if title in of_columns], pd.DataFrame(cells)
+    words = cells.pivot(index="model", columns="column", values="words")
+    words = words.reindex(index=cells.model.unique(), columns=columns).fillna("")
+    best = cells.groupby("column")[list(BASELINES)].max().reindex(columns)
+    rows = words.reset_index().to_numpy().tolist()
     for name, title in BASELINES.items():
-        shares = [
-            np.fmax.reduce([values[name] for entry, values in cells.items() if entry[1:] == place])
-            for place in columns
-        ]
-        if not np.isnan(shares).all():
-            rows.append([f"*{title}*", *(text.number(share, 2) for share in shares)])
-    titles = [f"{TASKS[task]}; {HOLDOUTS[holdout]}" for task, holdout in columns]
-    return table(["model", *titles], rows)
+        if best[name].notna().any():
+            rows.append([f"*{title}*", *(text.number(share, 2) for share in best[name])])
+    return table(["model", *columns], rows)
 
 
 def with_errors(runs: dict) -> list[str]:

@@ -54,10 +54,11 @@ def draw_low_rank(runs):
     for name, run in runs.items():
         errors = evaluation.errors(run.cells)
         by_region = [errors[:, mask].mean(axis=1) for mask in (~cells.held_out, cells.held_out)]
-        means = [plotting.geometric_mean(values) for values in by_region]
-        (x, y), color = (mean["value"] for mean in means), COLORS[name]
-        plotting.point_with_interval(error, x, means[1], fmt="o", color=color, label=TITLES[name])
-        plotting.point_with_interval(error, y, means[0], across=True, fmt="none", color=color)
+        (seen, unseen), color = map(plotting.geometric_mean, by_region), COLORS[name]
+        style = {"fmt": "o", "color": color, "label": TITLES[name]}
+        plotting.point_with_interval(error, seen["value"], unseen, **style)
+        style = {"across": True, "fmt": "none", "color": color}
+        plotting.point_with_interval(error, unseen["value"], seen, **style)
         error.plot(*by_region, ".", color=color, markersize=4, alpha=0.6)
     blank = np.square(cells.truths).mean(axis=(1, 2))
     error.axvline(blank[~cells.held_out].mean(), **plotting.DOTTED)
@@ -82,23 +83,21 @@ def _show_signed(axis, values, limit=None):
 def _draw_architecture(picture, run):
     """Two channels of every layer at a held-out point, what is drawn and what is asked."""
     cells = run.cells
-    indices = plotting.held_out_cells(cells, [POINT])
-    _, *layers = (np.asarray(layer[0]) for layer in first_seed_layers(run, indices).values())
+    (index,) = indices = plotting.held_out_cells(cells, [POINT])
+    _, *layers = first_seed_layers(run, indices).values()
     *columns, images = picture.subplots(2, len(layers) + 1).T
-    for index, (column, layer) in enumerate(zip(columns, layers, strict=True)):
-        for axis in column:
+    for number, (column, layer) in enumerate(zip(columns, layers, strict=True)):
+        channels = np.moveaxis(np.asarray(layer[0]), -1, 0)
+        for axis in column[len(channels) :]:
             axis.set_axis_off()
-        for axis, channel in zip(column, np.moveaxis(layer, -1, 0), strict=False):
-            axis.set_axis_on()
+        for axis, channel in zip(column, channels, strict=False):
             _show_signed(axis, channel)
-        column[0].set_title(f"after conv {index}" if index else "embeddings", pad=3)
+        column[0].set_title(f"after conv {number}" if number else "embeddings", pad=3)
     for axis, name in zip(columns[0], "xy", strict=True):
         axis.set_ylabel(f"of {name}")
-    for axis, word, image in zip(
-        images, ("drawn", "asked"), (cells.predictions[0], cells.truths), strict=True
-    ):
-        point = cells.factors[indices[0]]
-        plotting.show_scaled(axis, image[indices[0]], point, cells.amplitude)
+    words = {"drawn": cells.predictions[0], "asked": cells.truths}
+    for axis, (word, image) in zip(images, words.items(), strict=True):
+        plotting.show_scaled(axis, image[index], cells.factors[index], cells.amplitude)
         axis.set_ylabel(word)
     plotting.panel(columns[0][0], "a", "One held-out point, with both penalties", up=16)
 
@@ -124,20 +123,17 @@ def draw_embeddings(runs):
             axis.set_ylabel(f"of {factor}")
     ranks, constancy, errors = axes = bottom.subplots(1, 3)
     for index, (name, run) in enumerate(runs.items()):
-        numbers, style = lowrank_claims.embedding_numbers(run), {"color": COLORS[name]}
+        numbers, color, cells = lowrank_claims.embedding_numbers(run), COLORS[name], run.cells
         for offset, mark, metric in (
             (-0.2, "s", "lambda_entropy"),
             (0.15, "o", "spectrum_entropy"),
         ):
-            ranks_T, mean = numbers[metric], plotting.geometric_mean
-            plotting.show_number(ranks, index + offset, ranks_T, mean, fmt=mark, **style)
+            style = {"mean": plotting.geometric_mean, "fmt": mark, "color": color}
+            plotting.show_number(ranks, index + offset, numbers[metric], **style)
         constant = numbers["constant_share"]
-        plotting.show_number(constancy, index, constant, plotting.mean_share, **style)
-        cells = run.cells
+        plotting.show_number(constancy, index, constant, plotting.mean_share, color=color)
         error_T = evaluation.mean_score(cells, cells.error, cells.held_out)
-        errors.plot(
-            1 - constant, error_T, "o", markersize=4, color=COLORS[name], label=TITLES[name]
-        )
+        errors.plot(1 - constant, error_T, "o", markersize=4, color=color, label=TITLES[name])
     constancy.axhline(1 / grid, **plotting.DOTTED, label="(d) noise, (e) blank image")
     errors.axhline(np.square(cells.truths[cells.held_out]).mean(), **plotting.DOTTED)
     plotting.label_seeds(ranks)

@@ -26,7 +26,6 @@ FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 look
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
 STRONG = 0.1  # of a layer's largest variance: units that Figure 4f may show
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
-COLORS = {"bump": plotting.VIOLET, "plus": plotting.GOLD}
 SCORES = {
     "exact_accuracy": (plotting.GREEN, "brightest pixel right"),
     "rendered": ("black", "rendered"),
@@ -35,12 +34,9 @@ SCORES = {
 
 def _by_bumps(runs: dict) -> dict:
     """{'30 bumps': run} of those that saw stripes, by how many bumps they saw beside them."""
-    runs = sorted(runs.values(), key=lambda run: run.config.task.support.samples)
-    counts = [run.config.task.support.samples for run in runs]
-    return {
-        f"{count} bumps" if count else "stripes only": run
-        for count, run in zip(counts, runs, strict=True)
-    }
+    by_count = {run.config.task.support.samples: run for run in runs.values()}
+    names = {count: f"{count} bumps" for count in sorted(by_count)} | {0: "stripes only"}
+    return {name: by_count[count] for count, name in names.items() if count in by_count}
 
 
 def _tuning(units_UxNxN):
@@ -58,12 +54,12 @@ def _show_unit(axis, map_NxN, held_out):
 
 def _draw_curves(axis, map_NxN, held_out):
     """Mean over y as a function of x, and mean over x as a function of y."""
-    curves = [np.mean(map_NxN, axis=axis, dtype=np.float64) for axis in (0, 1)]
-    for (name, color), curve in zip(CURVES.items(), curves, strict=True):
+    for averaged, (name, color) in enumerate(CURVES.items()):
+        curve = np.mean(map_NxN, axis=averaged, dtype=np.float64)
         axis.plot(curve, color=color, linewidth=1.2, label=f"against {name}")
-    columns = np.flatnonzero(held_out.any(axis=0))
-    style = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows or columns"}
-    axis.axvspan(columns[0] - 0.5, columns[-1] + 0.5, **style)
+    first, *_, last = np.flatnonzero(held_out.any(axis=0))
+    style = {"color": "0.93", "linewidth": 0, "zorder": 0}
+    axis.axvspan(first - 0.5, last + 0.5, label="held-out rows or columns", **style)
     axis.set(xlim=(-0.5, len(map_NxN) - 0.5), xticks=[0, len(map_NxN) - 1])
     axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
 
@@ -86,14 +82,13 @@ def draw_tuning(runs):
                     unit = units[round(quantile * (len(units) - 1))]
                     _show_unit(axis, unit, run.maps["held_out"])
         plotting.panel(axes[0, 0], letter, f"Units by rising interaction, {name}")
-    lines = {
-        few: (first, plotting.GREY),
-        f"stripes and {many}": (last, plotting.GREEN),
-        "bumps alone": (runs["corner_bumps"], plotting.VIOLET),
-    }
     axes = shares.subplots(1, len(SHARES), sharey=True)
     for axis, metric in zip(axes, SHARES, strict=True):
-        for name, (run, color) in lines.items():
+        for name, run, color in (
+            (few, first, plotting.GREY),
+            (f"stripes and {many}", last, plotting.GREEN),
+            ("bumps alone", runs["corner_bumps"], plotting.VIOLET),
+        ):
             values = run.layers(f"tuning.{metric}")
             plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name)
         plotting.name_layers(axis, values.shape[1])
@@ -105,24 +100,21 @@ def draw_tuning(runs):
 
 
 def _true_stripes(run):
-    """(2N, N, N): N vertical stripes, x = 0 to N - 1, and then N horizontal ones; and (Q, N, N) the
-    plus of each held-out cell, the sum of its two stripes."""
+    """(2N, N, N): N vertical stripes, x = 0 to N - 1, and then N horizontal ones; and (B, N, N) the
+    plus of each cell, the sum of its two stripes."""
     true = results.truths_at(run.config.task.make(), bump.stripe_points(run.config.task.grid))
-    return true, sum(signals.stripes_at(true, run.cells.held_out))
+    return true, sum(signals.stripes_at(true, np.ones(len(run.cells.truths), bool)))
 
 
 @figure("fig4", runs=("stripes_*_bumps",))
 def draw_stripes(runs):
     run = next(runs[name] for name in FEW if name in runs)
-    networks, held_out, names = _by_bumps(runs), run.maps["held_out"], run.layer_names
+    held_out, names, (true, plus) = run.maps["held_out"], run.layer_names, _true_stripes(run)
     picture = plotting.new_figure(plotting.WIDTH, 7.4)
     top, strip, bottom = picture.subfigures(3, 1, height_ratios=[3.6, 1.25, 2.5])
     training, images = top.subfigures(1, 2, width_ratios=[1.6, 4.6])
-    true, plus = _true_stripes(run)
     _draw_training(training, run, true)
-    pluses = np.zeros_like(run.cells.truths)
-    pluses[run.cells.held_out] = plus
-    _draw_outputs(images, networks, {"asked": run.cells.truths, "plus": pluses})
+    _draw_outputs(images, _by_bumps(runs), {"asked": run.cells.truths, "plus": plus})
     row = strip.subplots(1, len(names))
     factor_maps.volume_bar(strip, factor_maps.show_volumes(row, run), ax=row, pad=0.01, aspect=10)
     plotting.panel(row[0], "d", "Volume, network of a")
@@ -135,25 +127,26 @@ def draw_stripes(runs):
         _show_unit(axis, unit, held_out)
     plotting.panel(axes[0], "e", "Units of layer 1")
     axes = pair.subplots(2, 2, sharex="col")
-    for row, layer, name in zip(axes, (1, len(names) - 2), ("plus", "bump"), strict=True):
+    likest = (1, "plus"), (len(names) - 2, "bump")
+    for (image, curves), (layer, name) in zip(axes, likest, strict=True):
         units = run.unit_maps(names[layer])
         explained = _tuning(units)
         likeness = explained.main.min(axis=0) if name == "plus" else explained.product
         varies = explained.variance > STRONG * explained.variance.max()
         unit = units[np.nanargmax(np.where(varies, likeness, np.nan))]
-        _show_unit(row[0], unit, held_out)
-        row[0].set_ylabel(f"most like\na {name}", fontsize=plotting.SMALL)
-        _draw_curves(row[1], unit, held_out)
-        row[1].set_ylabel("activation")
+        _show_unit(image, unit, held_out)
+        image.set_ylabel(f"most like\na {name}", fontsize=plotting.SMALL)
+        _draw_curves(curves, unit, held_out)
+        curves.set_ylabel("activation")
     axes[0, 1].set_xlabel("")
     plotting.panel(axes[0, 0], "f", f"A unit of layer 1 and one of layer {layer}")
-    plotting.legend_below(pair, axes[0, 1], ncols=2)
+    plotting.legend_below(pair, curves, ncols=2)
     return picture
 
 
 def _draw_training(picture, run, true):
     axes = picture.subplot_mosaic([["x", "y"], ["all", "all"]], height_ratios=[1, 1.7])
-    task, axis = run.config.task, axes["all"]
+    task, axis, held_out = run.config.task, axes["all"], run.maps["held_out"]
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
@@ -164,17 +157,17 @@ def _draw_training(picture, run, true):
     extent, title = (-0.5, task.grid - 0.5), f"and {task.support.samples} bumps"
     axis.set(aspect="equal", xlim=extent, ylim=extent, title=title)
     plotting.name_pixels(axis, task.grid - 1)
-    plotting.outline(axis, run.maps["held_out"])
-    factor_maps.name_region(axis, run.maps["held_out"], "held out\n(OOD)")
+    plotting.outline(axis, held_out)
+    factor_maps.name_region(axis, held_out, "held out\n(OOD)")
     plotting.panel(axes["x"], "a", "All stripes", up=16)
 
 
-def _draw_outputs(picture, networks: dict, beside: dict | None = None):
+def _draw_outputs(picture, networks: dict, others: dict):
     """Images at held-out cells, of every network's first seed below others."""
     cells = next(iter(networks.values())).cells
     rows = {name.replace(" ", "\n"): run.cells.predictions[0] for name, run in networks.items()}
     indices = plotting.held_out_cells(cells, POINTS)
-    axes = plotting.show_rows(picture, (beside or {}) | rows, cells, indices, _show_range)
+    axes = plotting.show_rows(picture, others | rows, cells, indices, _show_range)
     plotting.panel(axes[0, 0], "b", "Held-out images")
 
 
@@ -184,7 +177,7 @@ def _show_range(axis, image, factors, amplitude, color):
     of a plus would not show."""
     low, high = float(np.min(image)), float(np.max(image))
     plotting.show_signal(axis, image, high, factors, color, lowest=low)
-    text = " to ".join(f"{end / amplitude:.1f}" for end in (low, high))
+    text = f"{low / amplitude:.1f} to {high / amplitude:.1f}"
     text = text.replace("-0.0", "0.0").replace("-", plotting.MINUS)
     axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
 
@@ -193,31 +186,34 @@ def _show_range(axis, image, factors, amplitude, color):
 def draw_bumps(runs):
     networks = _by_bumps(runs)
     run = next(iter(runs.values()))
-    cells, (true, plus) = run.cells, _true_stripes(run)
+    ood, (true, plus) = run.cells.held_out, _true_stripes(run)
     picture = plotting.new_figure(plotting.WIDTH, 1.4 + 0.95 * max(len(networks), 3))
     training, images, numbers = picture.subfigures(1, 3, width_ratios=[1.1, 2.6, 3.1])
     stripes = training.subplots()
     plotting.show_signal(stripes, factor_maps.mosaic(true, 4, gap=true.max() / 3), true.max())
     plotting.panel(stripes, "a", "All stripes")
-    _draw_outputs(images, networks)
+    _draw_outputs(images, networks, {})
     error, accuracy = numbers.subplots(2, 1, sharex=True)
     positions = range(len(networks))
-    for name, targets in (("bump", cells.truths[cells.held_out]), ("plus", plus)):
+    for name, color, targets in (
+        ("bump", plotting.VIOLET, run.cells.truths[ood]),
+        ("plus", plotting.GOLD, plus[ood]),
+    ):
         errors = [
-            np.square(run.cells.predictions[:, cells.held_out] - targets).mean(axis=(1, 2, 3))
+            np.square(run.cells.predictions[:, ood] - targets).mean(axis=(1, 2, 3))
             / np.square(targets).mean()
             for run in networks.values()
         ]
-        style = COLORS[name], f"(c) to the {name}", plotting.geometric_mean
-        plotting.show_numbers(error, positions, errors, *style, dots=COLORS[name])
+        style = color, f"(c) to the {name}", plotting.geometric_mean
+        plotting.show_numbers(error, positions, errors, *style, dots=color)
     error.axhline(1, **plotting.DOTTED, label="(c) a blank image's")
     plotting.label_seeds(error)
     error.set(ylabel="relative MSE OOD")
     plotting.log_scale(error, "y")
-    for name, style in SCORES.items():
+    for name, (color, label) in SCORES.items():
         shares = [plotting.ood_shares(run.late.cells, name) for run in networks.values()]
-        mean = {"mean": plotting.mean_share, "dots": style[0]}
-        plotting.show_numbers(accuracy, positions, shares, *style, **mean)
+        style = color, label, plotting.mean_share
+        plotting.show_numbers(accuracy, positions, shares, *style, dots=color)
     accuracy.set_xticks(positions, [name.replace(" ", "\n") for name in networks])
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
     accuracy.set(xlabel="in training", ylabel="share OOD", ylim=(-0.05, 1.05))

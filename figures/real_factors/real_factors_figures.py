@@ -25,6 +25,7 @@ SHARES = {
     for kind, words in KINDS.items()
 }
 SHARP = {"linestyle": "--", "linewidth": 0.8, "marker": "x", "markersize": 3}
+ID_MARK = {"markerfacecolor": "white", "markersize": 4}
 NEARBY = {  # where training has a shape in the upper half: in words, and a colour
     "": ("none", plotting.VIOLET),
     "_beside": ("7 and 8", plotting.GOLD),
@@ -42,12 +43,12 @@ REMEDIES = {
 }
 
 
-def _show(axis, image, *_):
+def _show_sprite(axis, image, *_):
     axis.imshow(np.clip(image, 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
     plotting.frame(axis)
 
 
-def _show_rows_of_shares(axis, shares: dict):
+def _show_shares(axis, shares: dict):
     """{label: (S,) OOD}: a row each."""
     for row, values in enumerate(shares.values()):
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": True}
@@ -60,15 +61,14 @@ def _show_rows_of_shares(axis, shares: dict):
 def draw(runs):
     picture = plotting.new_figure(plotting.WIDTH, 6)
     images, numbers = picture.subfigures(1, 2, width_ratios=[2, 1.2])
-    for block, letter, (name, ood, title) in zip(
-        images.subfigures(len(DRAWN), 1), "abcd", DRAWN, strict=True
-    ):
+    blocks = images.subfigures(len(DRAWN), 1)
+    for block, letter, (name, ood, title) in zip(blocks, "abcd", DRAWN, strict=True):
         if name not in runs:
             continue
         cells, seed = runs[name].cells, plotting.median_seed(runs[name].cells)
         indices = plotting.spread(cells.held_out == ood, EXAMPLES)
         rows = {"asked": cells.truths, "drawn": cells.predictions[seed]}
-        axes = plotting.show_rows(block, rows, cells, indices, _show)
+        axes = plotting.show_rows(block, rows, cells, indices, _show_sprite)
         r2_B = cells.scores["image_r2"][seed, indices]
         close_B = (cells.scores["rendered"][seed, indices] > 0) & (r2_B >= claims.SHAPE)
         for axis, r2, close in zip(axes[1], r2_B, close_B, strict=True):
@@ -76,10 +76,8 @@ def draw(runs):
             axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
         plotting.panel(axes[0, 0], letter, title)
     axis = numbers.subplots()
-    shares = {
-        label: claims.shapes_rendered(runs[name]) for name, label in SHARES.items() if name in runs
-    }
-    _show_rows_of_shares(axis, shares)
+    there = {label: runs[name] for name, label in SHARES.items() if name in runs}
+    _show_shares(axis, {label: claims.shapes_rendered(run) for label, run in there.items()})
     axis.set_xlabel("share OOD")
     plotting.panel(axis, "e", "Close matches", wrap=26)
     plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
@@ -92,18 +90,14 @@ def draw(runs):
 def draw_remedies(runs):
     picture = plotting.new_figure(plotting.WIDTH, 0.9 + 0.3 * len(REMEDIES))
     axis = picture.subplots()
-    _show_rows_of_shares(
-        axis, {label: claims.share(runs[name]) for name, label in REMEDIES.items()}
-    )
+    _show_shares(axis, {label: claims.share(runs[name]) for name, label in REMEDIES.items()})
     for row, name in enumerate(REMEDIES):
-        style = {"color": plotting.ID_COLOR, "markerfacecolor": "white", "markersize": 4}
-        axis.plot(claims.share(runs[name], ood=False).mean(), row, "s", **style)
-    means = {
-        name: np.mean(share) for name, share in claims.predictors(runs["sprites_range"]).items()
-    }
-    best = max(means, key=means.get)
+        seen = claims.share(runs[name], ood=False).mean()
+        axis.plot(seen, row, "s", color=plotting.ID_COLOR, **ID_MARK)
+    shares = claims.predictors(runs["sprites_range"]).items()
+    share, best = max((np.mean(values), name) for name, values in shares)
     label = f"best trivial predictor: {best.replace('_', ' ')}"
-    axis.axvline(means[best], **plotting.DOTTED, label=label)
+    axis.axvline(share, **plotting.DOTTED, label=label)
     axis.set_xlabel("share rendered")
     plotting.label_regions(axis)
     plotting.legend_below(picture, axis)
@@ -125,28 +119,26 @@ def draw_columns(runs):
             if line in presets.NOWHERE[where]:
                 axis.set_axis_on()
                 point = [0, 1, 0, line / 11, 0.5]
-                _show(axis, drawn[plotting.nearest_cell(cells, cells.held_out, point)])
+                _show_sprite(axis, drawn[plotting.nearest_cell(cells, cells.held_out, point)])
             if label == "asked":
                 axis.set_title(f"column {line + 1}", pad=2, fontsize=plotting.SMALL)
     plotting.panel(images[0, 0], "a", "Squares", up=14)
     axes = below.subplots(1, 2)
-    for axis, letter, factor, (shape, line) in zip(
-        axes, "bc", (3, 4), (("square", "column"), ("heart", "row")), strict=True
-    ):
+    panels = ("b", "square", "column", 3), ("c", "heart", "row", 4)  # and the factor
+    for axis, (letter, shape, line, factor) in zip(axes, panels, strict=True):
         for level, (where, (label, color)) in enumerate(NEARBY.items()):
-            cells, held_out = runs[f"sprites_{shape}s{where}"].cells, presets.NOWHERE[where]
+            cells, lines = runs[f"sprites_{shape}s{where}"].cells, np.array(presets.NOWHERE[where])
             lines_B = np.round(11 * cells.factors[:, factor])
-            masks = [cells.held_out & (lines_B == held_line) for held_line in held_out]
+            masks = [cells.held_out & (lines_B == held_out) for held_out in lines]
             rendered = cells.scores["rendered"]
             sharp = rendered * (cells.scores["image_r2"] >= claims.SHAPE)
-            shares, lines = [rendered[:, mask].mean(axis=1) for mask in masks], np.array(held_out)
+            shares = [rendered[:, mask].mean(axis=1) for mask in masks]
             style = {"mean": plotting.mean_share, "dots": color}
             plotting.show_numbers(axis, lines + 1, shares, color, label, **style)
             means = [sharp[:, mask].mean() for mask in masks]
             axis.plot(lines + 1, means, color=color, **SHARP)
-            in_training = np.setdiff1d(np.arange(6, 13), lines + 1)
-            style = {"color": color, "markerfacecolor": "white", "markersize": 4}
-            axis.plot(in_training, np.full(len(in_training), 1.1 + 0.07 * level), "s", **style)
+            shown = np.setdiff1d(np.arange(6, 13), lines + 1)
+            axis.plot(shown, 0 * shown + 1.1 + 0.07 * level, "s", color=color, **ID_MARK)
         axis.set(xlabel=line, ylabel="share rendered", ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
         plotting.panel(axis, letter, f"{shape.capitalize()}s by {line}")
     plotting.label_mark(axis, "shown", "s", markerfacecolor="white")
@@ -159,19 +151,19 @@ def draw_columns(runs):
 @figure("sprites_pairs", runs=("sprites_pair_*",), scale="quick", by_default=False)
 def draw_pairs(runs):
     picture = plotting.new_figure(plotting.WIDTH, 3.4)
-    axis, pairs = picture.subplots(), claims.Pairs(list(runs.values()))
-    order = np.argsort(pairs.effects, kind="stable")
+    axis = picture.subplots()
+    effects, shares, interpolated = claims.of_pairs(list(runs.values()))
+    order = np.argsort(effects, kind="stable")
     names = [" × ".join(claims.pair(run.config)) for run in runs.values()]
-    _show_rows_of_shares(axis, {names[index]: pairs.shares[index] for index in order})
+    _show_shares(axis, {names[index]: shares[index] for index in order})
     interpolation, mark = plotting.FROM_CODES["interpolator"]
     for row, index in enumerate(order):
-        axis.plot(pairs.interpolated[index].mean(), row, mark, **plotting.PREDICTED)
-        effect = f"{pairs.effects[index]:.2f}"
-        axis.text(1.05, row, effect, va="center", fontsize=plotting.SMALL)
+        axis.plot(interpolated[index].mean(), row, mark, **plotting.PREDICTED)
+        axis.text(1.05, row, f"{effects[index]:.2f}", va="center", fontsize=plotting.SMALL)
     plotting.label_mark(axis, f"{interpolation}, OOD", mark, **plotting.PREDICTED)
     plotting.label_seeds(axis)
     axis.set_xlabel("share rendered OOD (right: main effects)")
-    ranked = pairs.follow(partial=False)
+    ranked = claims.follow(effects, shares, 0 * interpolated)
     if isinstance(ranked, dict):
         title = ranked["undecided_because"].capitalize()
     else:

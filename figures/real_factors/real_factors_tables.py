@@ -10,27 +10,17 @@ NLL = "excess_nll"
 
 def table(runs: dict) -> list[str]:
     """Lines of RESULTS.md on finished runs by name. They need their configs and summaries."""
-    decoders = {
-        run.config.name: run.summary
-        for run in runs.values()
-        if "id.blank_mse" in run.summary["mean"]
-    }
-    rows = [
-        (run.config.name, name, *_of_regions(run.summary["mean"], f"{score}_accuracy"))
-        for run in runs.values()
-        if run.config.name not in decoders
-        for name, score in _accuracies(run)
-    ]
+    decoders, rows = {}, []
+    for run in runs.values():
+        if "id.blank_mse" in run.summary["mean"]:
+            decoders[run.config.name] = run.summary
+            continue
+        for factor in (*(factor.name for factor in run.config.task.scene().factors), "all"):
+            score = f"{factor.replace('all', 'exact')}_accuracy"
+            rows.append((run.config.name, factor, *_of_regions(run.summary["mean"], score)))
     head = ["encoder", "factor", "accuracy ID", "accuracy OOD"]
     encoders = ["", *tables.table(head, rows)] if rows else []
     return tables.errors_of_images(decoders) + encoders + montero(runs)
-
-
-def _accuracies(run):
-    """Pairs of a factor's name, or 'all', and that of its score."""
-    return [(factor.name, factor.name) for factor in run.config.task.scene().factors] + [
-        ("all", "exact")
-    ]
 
 
 def _of_regions(mean: dict, score: str) -> list[str]:

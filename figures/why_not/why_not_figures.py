@@ -82,23 +82,26 @@ THREE_FACTORS = {  # the run: what is held out, its colour, and how far aside it
     "three_factors_random": ("combinations at random", plotting.PINK, 0.3),
 }
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
-SIDE, GRID = "task.support.side", "task.grid"
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
 def draw_beside_composer(runs):
     fails = runs["bump_cnn"]
-    random = runs["random_cells"].over(fails)
-    networks = {
-        "bumps around the square: fails": (fails, plotting.OOD_COLOR, "-"),
-        "random positions held out: renders it": (random, plotting.ID_COLOR, "--"),
-        "stripes shown too: renders it": (runs["donut_stripes"], plotting.GREEN, "-."),
-    }
+    networks = (
+        ("bumps around the square: fails", fails, plotting.OOD_COLOR, "-"),
+        (
+            "random positions held out: renders it",
+            runs["random_cells"].over(fails),
+            plotting.ID_COLOR,
+            "--",
+        ),
+        ("stripes shown too: renders it", runs["donut_stripes"], plotting.GREEN, "-."),
+    )
     picture = plotting.new_figure(plotting.WIDTH, 4.1)
     axes = picture.subplots(2, 2).ravel()
     for axis, letter, (metric, label) in zip(axes, "abcd", BESIDE.items(), strict=True):
-        for words, (run, color, line) in networks.items():
+        for words, run, color, line in networks:
             values = np.median(run.late.layers(metric), axis=1)
             if metric == "probe.ood_r2":
                 values[:, -1] = np.nan
@@ -114,26 +117,26 @@ def draw_beside_composer(runs):
 @figure("drawings", runs=tuple(DRAWN), by_default=False, numbers=shares_by_distance)
 def draw_drawings(runs):
     first = runs["bump_cnn"]
+    cells, images = first.cells, {"asked": first.cells.truths}
     outputs = {"interpolation": (first.interpolator, first.late.interpolator)}
     outputs |= {words: (runs[name].cells, runs[name].late.cells) for name, words in DRAWN.items()}
-    images = {"asked": first.cells.truths}
-    for name, (cells, _) in outputs.items():
-        images[name] = cells.predictions[plotting.median_seed(cells)]
-    indices = plotting.held_out_cells(first.cells, POINTS)
+    for name, (of_network, _) in outputs.items():
+        images[name] = of_network.predictions[plotting.median_seed(of_network)]
+    indices = plotting.held_out_cells(cells, POINTS)
     picture = plotting.new_figure(plotting.WIDTH, 0.96 * len(images) + 0.15)
-    axes = plotting.show_rows(picture, images, first.cells, indices)
+    axes = plotting.show_rows(picture, images, cells, indices)
     for axis in axes.flat:
-        plotting.outline(axis, plotting.over_grid(first.cells.held_out, first.cells), linewidth=0.8)
-    parts = {"of the rim": first.cells.distance == 1, "inside": first.cells.distance > 1}
-    for row, (cells, late) in zip(axes[1:], outputs.values(), strict=True):
-        rendered = cells.scores["rendered"][plotting.median_seed(cells), indices]
+        plotting.outline(axis, plotting.over_grid(cells.held_out, cells), linewidth=0.8)
+    for row, (of_network, late) in zip(axes[1:], outputs.values(), strict=True):
+        rendered = of_network.scores["rendered"][plotting.median_seed(of_network), indices]
         for axis, right in zip(row, rendered, strict=True):
             axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
-        shares = [
-            f"{median_over_checkpoints(mean_score(late, 'rendered', mask)).mean():.0%} {part}"
-            for part, mask in parts.items()
-        ]
-        row[-1].text(1.15, 0.5, "\n".join(shares), transform=row[-1].transAxes, va="center")
+        rim, inside = (
+            median_over_checkpoints(mean_score(late, "rendered", mask)).mean()
+            for mask in (cells.distance == 1, cells.distance > 1)
+        )
+        shares = f"{rim:.0%} of the rim\n{inside:.0%} inside"
+        row[-1].text(1.15, 0.5, shares, transform=row[-1].transAxes, va="center")
     return picture
 
 
@@ -141,19 +144,19 @@ def draw_drawings(runs):
 def draw_strip(runs):
     first = runs["league_bumps_block_conv"].cells
     (index,) = plotting.held_out_cells(first, POINTS[2:3])
-    columns = {"target": (first.truths[index], "held-out block: red")}
+    images = [("target", first.truths[index], "held-out block: red")]
     for name, title in REMEDIED.items():
         cells = runs[name].cells
         right = plotting.ood_shares(runs[name].late.cells, "exact_accuracy").mean()
         image = cells.predictions[plotting.median_seed(cells), index]
-        columns[title] = image, f"{right:.0%} of the block right"
+        images.append((title, image, f"{right:.0%} of the block right"))
     picture = plotting.new_figure(plotting.WIDTH, 1.9)
-    axes = picture.subplots(1, len(columns))
-    for axis, (title, (image, below)) in zip(axes, columns.items(), strict=True):
+    axes = picture.subplots(1, len(images))
+    circle = {"color": plotting.OOD_COLOR, "fillstyle": "none", "markersize": 16}
+    for axis, (title, image, below) in zip(axes, images, strict=True):
         plotting.show_signal(axis, image, first.amplitude)
         plotting.outline(axis, plotting.over_grid(first.held_out, first))
-        style = {"color": plotting.OOD_COLOR, "fillstyle": "none", "markersize": 16}
-        axis.plot(*first.factors[index], "o", **style)
+        axis.plot(*first.factors[index], "o", **circle)
         axis.set_title(title, fontsize=plotting.SMALL, pad=4)
         axis.set_xlabel(below)
     return picture
@@ -161,60 +164,35 @@ def draw_strip(runs):
 
 def draw_shares(runs, panels: dict):
     """A panel for each {run: label}: shares rendered, and how many seeds compose."""
-    rows = max(map(len, panels.values()))
-    picture = plotting.new_figure(plotting.WIDTH, 0.9 + 0.42 * rows)
+    picture = plotting.new_figure(plotting.WIDTH, 0.9 + 0.42 * max(map(len, panels.values())))
     axes = picture.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, letter, (title, labels) in zip(axes, "ab", panels.items(), strict=False):
         plotting.show_shares(axis, {label: runs[name] for name, label in labels.items()})
-        axis.text(1.08, 0.6, "compose", va="center", fontsize=plotting.SMALL)
+        counts = {0.6: "compose"}
         for row, name in enumerate(labels):
             seeds = median_over_checkpoints(composes(runs[name]).astype(float)) > 0.5
-            counts = f"{seeds.sum()} of {seeds.size}"
-            axis.text(1.08, -row, counts, va="center", fontsize=plotting.SMALL)
+            counts[-row] = f"{seeds.sum()} of {seeds.size}"
+        for height, words in counts.items():
+            axis.text(1.08, height, words, va="center", fontsize=plotting.SMALL)
         plotting.panel(axis, letter, title, wrap=38, up=10)
     plotting.legend_below(picture, ncols=5)
     return picture
 
 
-def _register_shares(name: str, panels: dict, **others):
-    runs = tuple(run for labels in panels.values() for run in labels)
-    figure(name, runs=runs, **others)(partial(draw_shares, panels=panels))
-
-
-_register_shares("controls", {"Controls of the decoder of Figure 1": CONTROLS})
-_register_shares(
-    "ladder",
-    {
-        title: {run: RUNGS[rung] for rung, run in ladder(region).items()}
-        for title, region in (("Around a square", "donut"), ("Around a corner", "corner"))
-    },
-    scale="quick",
-    by_default=False,
-)
-_register_shares(
-    "readers",
-    {
-        f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
-        for code, words in (("bump", "bump"), ("onehot", "one-hot"))
-    },
-    scale="quick",
-    by_default=False,
-)
-
-
-def draw_maps(runs, titles: dict):
+def draw_maps(runs, panels: dict):
     """The share of networks that render each position, of four runs, or of six in two rows."""
+    (titles,) = panels.values()
     rows, columns = (1, 4) if len(titles) == 4 else (2, 3)
     picture = plotting.new_figure(plotting.WIDTH, 1.1 + 1.9 * rows)
     axes = picture.subplots(rows, columns, squeeze=False)
     for axis, letter, (name, title) in zip(axes.flat, "abcdef", titles.items(), strict=False):
         run = runs[name]
-        image = plotting.show_share(axis, run.cells, "rendered")
-        if frame := run.config.task.stripes.hole or getattr(run.config.model, "apart", ()):
+        image, stripes = plotting.show_share(axis, run.cells, "rendered"), run.config.task.stripes
+        if frame := stripes.hole or getattr(run.config.model, "apart", ()):
             (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
-        if run.config.task.stripes.copies:
+        if stripes.copies:
             _show_stripe(axis.inset_axes((1.06, 0.3, 0.38, 0.38)), run.config.task)
         axis.label_outer()
         plotting.panel(axis, letter, title, wrap=21)
@@ -232,36 +210,58 @@ def _show_stripe(axis, task):
     axis.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
 
 
-for _name, _titles in {"apart": APART, "hole": HOLE}.items():
-    _draw = partial(draw_maps, titles=_titles)
-    figure(_name, runs=tuple(_titles), scale="quick", by_default=False)(_draw)
+_ALWAYS, _NAMED = {}, {"scale": "quick", "by_default": False}
+for _name, _draw, _panels, _when in (
+    ("controls", draw_shares, {"Controls of the decoder of Figure 1": CONTROLS}, _ALWAYS),
+    (
+        "ladder",
+        draw_shares,
+        {
+            f"Around a {shape}": {run: RUNGS[rung] for rung, run in ladder(region).items()}
+            for shape, region in (("square", "donut"), ("corner", "corner"))
+        },
+        _NAMED,
+    ),
+    (
+        "readers",
+        draw_shares,
+        {
+            f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
+            for code, words in (("bump", "bump"), ("onehot", "one-hot"))
+        },
+        _NAMED,
+    ),
+    ("apart", draw_maps, {"": APART}, _NAMED),
+    ("hole", draw_maps, {"": HOLE}, _NAMED),
+):
+    _runs = tuple(run for labels in _panels.values() for run in labels)
+    figure(_name, runs=_runs, **_when)(partial(_draw, panels=_panels))
 
 
 @figure("two_objects", runs=("two_objects",), by_default=False)
 def draw_two_objects(runs):
     (run,) = runs.values()
     cells, picture = run.cells, plotting.new_figure(plotting.WIDTH, 3.35)
-    *examples, maps = picture.subfigures(1, 2, width_ratios=[1.1, 1])
+    examples, maps = picture.subfigures(1, 2, width_ratios=[1.1, 1])
     rows = {"asked": cells.truths, "drawn": cells.predictions[plotting.median_seed(cells)]}
     seconds = np.array([bump.second_position(point, cells.grid) for point in cells.factors])
     apart = np.abs(seconds - cells.factors).max(axis=1) >= APART_BY
     top = run.config.task.image.amplitude
     show = lambda axis, image, point, _, color: plotting.show_signal(axis, image, top, point, color)
-    for block, letter, mask, title in zip(
-        examples[0].subfigures(2, 1),
+    for block, letter, mask, words in zip(
+        examples.subfigures(2, 1),
         "ab",
         (~cells.held_out, cells.held_out),
-        ("The first bump is seen (ID)", "The first bump is held out (OOD)"),
+        ("seen (ID)", "held out (OOD)"),
         strict=True,
     ):
         indices = plotting.spread(mask & apart, EXAMPLES)
         axes = plotting.show_rows(block, rows, cells, indices, show)
-        plotting.panel(axes[0, 0], letter, title)
-    axes = maps.subplots(1, 2, sharey=True)
-    for axis, letter, (score, name) in zip(
-        axes, "cd", (("rendered", "first"), ("rendered_second", "second")), strict=True
-    ):
-        image, late = plotting.show_share(axis, cells, score), run.late.cells
+        plotting.panel(axes[0, 0], letter, f"The first bump is {words}")
+    axes, late = maps.subplots(1, 2, sharey=True), run.late.cells
+    panels = ("c", "rendered", "first"), ("d", "rendered_second", "second")
+    for axis, (letter, score, name) in zip(axes, panels, strict=True):
+        image = plotting.show_share(axis, cells, score)
         id_share = median_over_checkpoints(mean_score(late, score, ~late.held_out)).mean()
         shares = f"{id_share:.0%} ID, {plotting.ood_shares(late, score).mean():.0%} OOD"
         plotting.panel(axis, letter, f"The {name} bump is rendered: {shares}", wrap=20)
@@ -272,20 +272,19 @@ def draw_two_objects(runs):
 
 @figure("three_factors", runs=tuple(THREE_FACTORS), by_default=False)
 def draw_three_factors(runs):
-    picture = plotting.new_figure(plotting.WIDTH, 5.4)
+    picture, box = plotting.new_figure(plotting.WIDTH, 5.4), runs["three_factors"].cells
     above, below = picture.subfigures(2, 1, height_ratios=[2.5, 2.9])
     accuracy, pairs, distance = axes = above.subplots(1, 3)
     for name, (words, color, offset) in THREE_FACTORS.items():
         cells = runs[name].cells
         good, counts = cells.scores["image_accuracy"], pairs_seen(cells.held_out, cells.sizes)
+        style = {"mean": plotting.mean_share, "color": color}
         for column, score in enumerate(SCORES):
             shares = plotting.ood_shares(cells, score), mean_score(cells, score, ~cells.held_out)
-            style = {"color": color, "mean": plotting.mean_share}
             plotting.show_regions(accuracy, column + offset, 0.04, *shares, **style)
         for count in np.unique(counts[cells.held_out]):
-            shares = good[:, cells.held_out & (counts == count)].mean(axis=1)
-            style = {"mean": plotting.mean_share, "fmt": "o", "color": color}
-            plotting.show_number(pairs, count + offset, shares, **style)
+            shares = mean_score(cells, "image_accuracy", cells.held_out & (counts == count))
+            plotting.show_number(pairs, count + offset, shares, **style, fmt="o")
         levels, shares = evaluation.profile_by_distance(good, cells)
         style = {"markersize": 3, "linewidth": 1, "label": words}
         plotting.draw_band(distance, levels, shares, "o-", color, **style)
@@ -301,9 +300,7 @@ def draw_three_factors(runs):
     plotting.label_regions(accuracy)
     plotting.legend_below(above, ncols=4)
     plotting.panels(axes, "abc", ("Combinations", "By pairs seen", "By distance"), wrap=29)
-    box = runs["three_factors"].cells
-    indices = example_cells(box)
-    rows = {"asked": box.truths}
+    indices, rows = example_cells(box), {"asked": box.truths}
     for name, label in zip(THREE_FACTORS, ("box", "(x, y)", "(x, size)"), strict=False):
         rows[label] = runs[name].cells.predictions[0]
     axes = plotting.show_rows(below, rows, box, indices)
@@ -315,44 +312,37 @@ def draw_three_factors(runs):
 def example_cells(box) -> list[int]:
     """Held-out cells of its smallest, middle and largest size, the nearest to each of `PLACES`."""
     region = box.factors[box.held_out]
-    low, high, sizes = region.min(axis=0), region.max(axis=0), np.unique(region[:, 2])
-    indices = []
-    for size in sizes[[0, len(sizes) // 2, -1]]:
-        mask = box.held_out & (box.factors[:, 2] == size)
-        for shares in PLACES:
-            point = *(low + (high - low) * np.array([*shares, 0]))[:2], size
-            indices.append(plotting.nearest_cell(box, mask, point))
-    return list(dict.fromkeys(indices))
+    low, high = region.min(axis=0), region.max(axis=0)
+    points = [low + (high - low) * (*place, size) for size in (0, 0.5, 1) for place in PLACES]
+    return list(dict.fromkeys(plotting.nearest_cell(box, box.held_out, p) for p in points))
 
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)
 def draw_holdout_map(runs):
     (sweep,) = runs.values()
-    table, support = pd.DataFrame(sweep.rows), sweep.config.task.support
+    trials, support = pd.DataFrame(sweep.rows), sweep.config.task.support
+    failed = (trials.status != "ok").sum()
+    trials = trials[trials.status == "ok"]
     held_out, unseen, seen = (
-        (table[f"{region}.mse"] / table[f"{region}.blank_mse"]).where(table.status == "ok")
+        trials[f"{region}.mse"] / trials[f"{region}.blank_mse"]
         for region in ("ood", "unseen", "seen")
     )
-    on_seen = table["unseen.mse"].isna()
-    title = "Unseen ID cells (*: seen ones)" if on_seen.any() else "Unseen ID cells"
-    maps = {"Held-out cells": held_out, title: unseen.fillna(seen)}
-    picture = plotting.new_figure(plotting.WIDTH, max(0.36 * table[SIDE].nunique(), 1.0) + 1.15)
+    by_place = [trials["task.support.side"], trials["task.grid"]]
+    starred = unseen.isna()
+    title = "Unseen ID cells (*: seen ones)" if starred.any() else "Unseen ID cells"
+    maps = {"Held-out cells": (held_out, starred & False), title: (unseen.fillna(seen), starred)}
+    picture = plotting.new_figure(plotting.WIDTH, max(0.36 * by_place[0].nunique(), 1.0) + 1.15)
     axes = picture.subplots(1, 2, sharey=True)
-    norm = LogNorm(min(error.min() for error in maps.values()), max(1, held_out.max()))
+    norm = LogNorm(min(error.min() for error, _ in maps.values()), max(1, held_out.max()))
     style = {"origin": "lower", "cmap": "viridis", "norm": norm, "aspect": "auto"}
-    for axis, letter, (title, error) in zip(axes, "ab", maps.items(), strict=True):
-        cells = pd.DataFrame({"error": error, "seen": on_seen}).groupby([table[SIDE], table[GRID]])
-        means = cells.error.mean().unstack()
+    centred = {"ha": "center", "va": "center", "fontsize": plotting.SMALL}
+    for axis, letter, (title, values) in zip(axes, "ab", maps.items(), strict=True):
+        means, stars = (of_trials.groupby(by_place).mean().unstack() for of_trials in values)
         image = axis.imshow(means, **style)
-        for (side, grid), trials in cells:
-            y, x = means.index.get_loc(side), means.columns.get_loc(grid)
-            count, value = trials.error.count(), trials.error.mean()
-            words = f"{value:.2g}{'*' if letter == 'b' and trials.seen.any() else ''}"
-            if count < len(trials):
-                words += f"\n{count} of {len(trials)}"
-            if count:
+        for (y, x), value in np.ndenumerate(means):
+            if np.isfinite(value):
+                words = f"{value:.2g}{'*' if stars.iloc[y, x] else ''}"
                 color = "black" if norm(value) > 0.6 else "white"
-                centred = {"ha": "center", "va": "center", "fontsize": plotting.SMALL}
                 axis.text(x, y, words, color=color, **centred)
         axis.set_xticks(range(len(means.columns)), means.columns)
         axis.set_yticks(range(len(means)), [f"{side:.2g}" for side in means.index])
@@ -362,5 +352,7 @@ def draw_holdout_map(runs):
     bar = picture.colorbar(image, ax=axes, label=plotting.RELATIVE, pad=0.01, format="{x:g}")
     bar.ax.yaxis.set_minor_formatter(LogFormatter())
     share = " times the share of the area not held out" if support.in_proportion else " at every N"
-    picture.suptitle(f"A training set has {support.samples} bumps{share}", x=0.01, ha="left")
+    title = f"A training set has {support.samples} bumps{share}"
+    title += f"; {failed} trials failed" if failed else ""
+    picture.suptitle(title, x=0.01, ha="left")
     return picture

@@ -240,7 +240,7 @@ def test_sprites_have_their_numbers(drawn):
         labels = [label.get_text() for label in axis.get_yticklabels()]
         shares = {labels[round(y)]: x for x, y in means(axis)}
         assert shares | right == shares
-    for known, words in (("follows", "1 [1, 1]"), ("all alike", "rendered alike")):
+    for known, words in (("follows", "1 [1, 1]"), ("all-alike", "rendered alike")):
         (axis,) = drawn(FIGURES["sprites_pairs"].draw, stand_ins.pairs(known)).axes
         assert words in title_of(axis)
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(

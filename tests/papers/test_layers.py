@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.papers.forced_rendering import layer_claims
+from compgen_jax.papers.forced_rendering import image_quantities, layer_claims
 from tests.papers.decoders import blank, decoder, judged, named, run
 
 R, C, U = "reproduced", "contradicted", "inconclusive"
@@ -32,8 +32,8 @@ def values_of(row):
 def test_slopes_are_least_squares():
     values, places = np.random.default_rng(0).normal(size=(2, 3, 5)), np.array([1, 2, 4, 7, 8])
     expected = np.polyfit(places, values.reshape(6, 5).T, 1)[0]
-    np.testing.assert_allclose(layer_claims.slope(values, places).ravel(), expected)
-    assert (layer_claims.slope(np.full((2, 3, 4), 0.3)) == 0).all()
+    np.testing.assert_allclose(image_quantities.slope(values, places).ravel(), expected)
+    assert (image_quantities.slope(np.full((2, 3, 4), 0.3)) == 0).all()
 
 
 def test_decay_is_that_of_the_last_hidden_layer_beside_a_composer_over_the_same_cells():

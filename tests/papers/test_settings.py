@@ -2,6 +2,7 @@
 
 import pytest
 
+from compgen_jax import presets
 from compgen_jax.catalog import FORCED_RENDERING, PAPERS
 from compgen_jax.config import changed, identity
 from compgen_jax.papers import variations, verdicts
@@ -20,13 +21,11 @@ def test_a_preset_is_its_base_changed_at_every_scale_and_at_one(tiny):
     assert (quick["wide"].model.depth, quick["deeper"].model.depth) == (3, 4)
     assert (paper["wide"].model.depth, paper["deeper"].model.depth) == (depth, depth + 1)
     assert {config.model.width for config in (*quick.values(), *paper.values())} == {16}
-    listed = variations.public(
-        {"timed": wide._replace(takes=("1 s", "2 s"), result={"quick": "x"})}
-    )
+    listed = presets.public({"timed": wide._replace(takes=("1 s", "2 s"), result={"quick": "x"})})
     assert [(name, *one[1:]) for name, one in listed.items()] == [
         ("timed_quick", "1 s", "x"), ("large", "2 s", ""),
     ]  # fmt: skip
-    assert variations.public(table) == {}
+    assert presets.public(table) == {}
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -73,6 +72,6 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
 
 
 def test_claims_on_some_of_the_runs_say_what_they_lack():
-    lacking = verdicts.not_judged((FORCED_RENDERING,), {"corner_bumps": None})
+    _, lacking = verdicts.judge((FORCED_RENDERING,), {"corner_bumps": None}, "quick")
     assert lacking["C13.bumps_alone", "bump"] == ["stripes_50_bumps"]
-    assert verdicts.not_judged((FORCED_RENDERING,), {"another": None}) == {}
+    assert verdicts.judge((FORCED_RENDERING,), {"another": None}, "quick") == ([], {})

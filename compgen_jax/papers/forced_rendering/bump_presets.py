@@ -473,11 +473,8 @@ for name, field, takes in (
     RUNS[f"data_scaling_{name}"] = Preset(SCALING, BUMPS_ALONE | field, takes=(takes,), **PAPER)
 
 
-@functools.cache
-def runs(scale: str) -> dict[str, Config]:
-    """The configs by name of the run."""
-    return at_scale(RUNS, scale)
-
+# scale -> the configs by name of the run
+runs = functools.cache(functools.partial(at_scale, RUNS))
 
 # --- settings that the paper leaves open, each changed alone (quick scale) ---------------------
 

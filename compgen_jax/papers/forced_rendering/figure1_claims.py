@@ -15,6 +15,7 @@ from compgen_jax.papers.forced_rendering.image_quantities import (
     rendered,
     rendered_id,
     rendered_ood,
+    slope,
 )
 
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
@@ -62,11 +63,8 @@ def fails_ood(net, interpolated=False):
 def slope_on_nearness(cells: CellResults):
     """(...) slope of the share rendered of held-out cells on their nearness (minus the distance to
     the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
-    nearness = -cells.distance[cells.held_out]
-    centred = nearness - nearness.mean()
     hits = cells.scores["rendered"][..., cells.held_out].astype(np.float64)
-    hits = hits - hits.mean(axis=-1, keepdims=True)  # 0 exactly where all or none are rendered
-    return hits @ centred / np.square(centred).sum()
+    return slope(hits, -cells.distance[cells.held_out])
 
 
 @claim("C2", figure="Fig 1b, c", cases=SMOOTH_CODES, runs={"net": "{run}"})

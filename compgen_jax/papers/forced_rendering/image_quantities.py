@@ -29,6 +29,21 @@ def rendered_shown(run):
     return np.average(scores, axis=-1, weights=np.broadcast_to(run.shown, scores.shape))
 
 
+def slope(values, positions=None):
+    """Least-squares slope of values (..., K) on positions (K,), by default 0, 1, ...; exactly 0
+    where they are equal."""
+    positions = np.arange(values.shape[-1]) if positions is None else np.asarray(positions)
+    from_mean = positions - np.mean(positions)
+    return (values - values[..., :1]) @ (from_mean / np.square(from_mean).sum())
+
+
+def explained(missed, whole, axes):
+    """(...) 1 less the squares of what is missed over those of the whole, which are summed over
+    axes; 0 where there is nothing."""
+    share, total = (np.square(part).sum(axis=axes) for part in (missed, whole))
+    return np.where(total > 0, 1 - share / np.where(total > 0, total, 1), 0.0)
+
+
 def at_common_seeds(measure, *runs):
     """What `measure` gives of each run, (S, ...), for the seeds that all of these have."""
     common = set.intersection(*({*run.seeds} for run in runs))

@@ -20,6 +20,7 @@ from compgen_jax.papers.forced_rendering.image_quantities import (
     difference,
     rendered,
     rendered_ood,
+    slope,
     trained,
 )
 from compgen_jax.runs.judge_run import RIGHT
@@ -79,14 +80,6 @@ OF_MLPS = {
     "cases": MLPS,
     "runs": {"mlp": "{mlp}", "conv": "{conv}", "convs": "{convs}"},
 }
-
-
-def slope(values, positions=None):
-    """Least-squares slope of values (..., K) on positions (K,), by default 0, 1, ...; exactly 0
-    where they are equal."""
-    positions = np.arange(values.shape[-1]) if positions is None else np.asarray(positions)
-    from_mean = positions - np.mean(positions)
-    return (values - values[..., :1]) @ (from_mean / np.square(from_mean).sum())
 
 
 def last_hidden(metric: str, run):
@@ -204,10 +197,8 @@ def falls_more_in_shallow_networks(net, others, every_depth=False):
 EFFECT = "difference of log volumes, OOD minus ID, in standard deviations, border cells left out"
 
 
-def volume_effect(run):
-    """(S, C) of the last hidden layer: Cohen's d of OOD and ID cells' log volumes without those at
-    the border."""
-    return last_hidden("volume.inner_effect", run)
+# Cohen's d of OOD and ID cells' log volumes without those at the border
+volume_effect = partial(last_hidden, "volume.inner_effect")
 
 
 def distortion(run):
@@ -283,14 +274,10 @@ def volume_stays_smooth(stripes, alone, composing=False, where=""):
 SHARES = {"one-factor": below, "product": above}  # and on which side of 0 each must change
 
 
-def change(metric: str, layers):
+def change(metric: str, run):
     """From the first to the last hidden layer."""
-    values = layers(metric)
+    values = run.layers(metric)
     return values[..., -2] - values[..., 1]
-
-
-def change_late(metric: str, run):
-    return change(metric, run.late.layers)
 
 
 @claim(
@@ -307,12 +294,12 @@ def units_turn_from_stripes_to_bumps(net, by_bumps=None, alone=None, untrained=F
     yield trained(net, alone or net)
     for share, bound in SHARES.items():
         metric = f"tuning.weighted_{share.replace('-', '_')}"
-        turn, words = change_late(metric, net), ""
+        turn, words = change(metric, net.late), ""
         if untrained:
-            turn = turn - change(f"untrained.{metric}", net.layers)[:, None]
+            turn = turn - change(f"untrained.{metric}", net)[:, None]
             words = ", less that before training"
         if alone:
-            turn = difference(partial(change_late, metric), net, alone)
+            turn = difference(partial(change, metric), net.late, alone.late)
             words = ", less that with bumps alone"
         yield bound(0, turn, f"{share} share, last minus first hidden layer{words}")
     if by_bumps:

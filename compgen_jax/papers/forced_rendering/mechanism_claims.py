@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.claims import TINY, above, claim, exact_id, learnt, note
+from compgen_jax.claims import above, claim, exact_id, learnt, note
 from compgen_jax.metrics.reference_images import (
     images,
     lookup,
@@ -12,7 +12,7 @@ from compgen_jax.metrics.reference_images import (
     world_of,
 )
 from compgen_jax.papers.forced_rendering.figure1_claims import CNNS
-from compgen_jax.papers.forced_rendering.image_quantities import best_of, trained
+from compgen_jax.papers.forced_rendering.image_quantities import best_of, explained, trained
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
 CLEARLY = 0.05  # of R^2, of which a true bump has .0004 more than other points
@@ -54,17 +54,6 @@ def superposes(net, case, ideal=False):
         yield above(0, of_sums - of_bumps, "R2 on sums, less that of true bumps")
 
 
-def explained(drawn_xQxHxW, predicted_xQxHxW):
-    """(...) share of the variance of drawn images, about their mean image, that predicted ones
-    explain as they are: 1 if they are the same, below 0 if the mean image is nearer."""
-    drawn = np.asarray(drawn_xQxHxW, np.float64)
-    missed, spread = (
-        np.square(drawn - other).sum(axis=(-3, -2, -1))
-        for other in (predicted_xQxHxW, drawn.mean(axis=-3, keepdims=True))
-    )
-    return 1 - missed / np.maximum(spread, TINY)
-
-
 @claim("C4.kernel", figure="Fig 1d", cases=OF_SUMS, runs={"net": "{run}"})
 def draws_what_the_wide_network_draws(net):
     """With the {case} code, held-out images are those of a wide network that learns no features,
@@ -78,9 +67,13 @@ def draws_what_the_wide_network_draws(net):
         "lookup": images(lookup, world),
         "interpolator": net.late.interpolator.predictions,
     }
+    # of the variance of drawn images, about their mean image, explained by predicted ones as they
+    # are: 1 if they are the same, below 0 if the mean image is nearer
+    drawn = cells.predictions[..., ood, :, :].astype(np.float64)
+    spread = drawn - drawn.mean(axis=-3, keepdims=True)
     r2 = {
-        name: explained(cells.predictions[..., ood, :, :], drawn[..., ood, :, :])
-        for name, drawn in predicted.items()
+        name: explained(drawn - other[..., ood, :, :], spread, (-3, -2, -1))
+        for name, other in predicted.items()
     }
     of_wide, name = r2.pop("wide network"), "R2 on the wide network's images"
     yield above(0.5, of_wide, name)

@@ -20,6 +20,7 @@ from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.image_quantities import (
     best_of,
     difference,
+    explained,
     from_codes,
     rendered,
     rendered_shown,
@@ -88,7 +89,7 @@ def weights(cells: CellResults, stripes_2NxHxW) -> dict:
     weights_xQx3 = np.einsum("qkp,...qp->...qk", np.linalg.pinv(parts_QxPx3), drawn_xQxP)
     fit_xQxP = np.einsum("...qk,qpk->...qp", weights_xQx3, parts_QxPx3)
     lesser, greater = np.moveaxis(np.sort(weights_xQx3[..., :2], axis=-1), -1, 0)
-    r2 = explained(drawn_xQxP - fit_xQxP, drawn_xQxP)
+    r2 = explained(drawn_xQxP - fit_xQxP, drawn_xQxP, -1)
     columns = zip((*WEIGHTS, "r2"), (lesser, greater, weights_xQx3[..., 2], r2), strict=True)
     return {name: of_signals.mean(axis=-1) for name, of_signals in columns}
 
@@ -97,12 +98,6 @@ def centred(images):
     """(..., P) float64 of images (..., H, W), centred over pixels."""
     flat = np.asarray(images, np.float64).reshape(*images.shape[:-2], -1)
     return flat - flat.mean(axis=-1, keepdims=True)
-
-
-def explained(missed_xQxP, whole_xQxP):
-    total = np.square(whole_xQxP).sum(axis=-1)
-    share = np.square(missed_xQxP).sum(axis=-1) / np.where(total > 0, total, 1)
-    return np.where(total > 0, 1 - share, 0.0)
 
 
 # --- C9 and K10: stripes alone -----------------------------------------------------------------
@@ -121,7 +116,7 @@ def stripes_add_up(net, larger="lesser stripe", smaller="product", own_parts=Fal
         drawn = cells.predictions[..., cells.held_out, :, :]
         plus = sum(signals.stripes_at(stripes.drawn, cells.held_out))
         missed = drawn - (plus - stripes.null[..., None, :, :])
-        r2 = explained(missed.reshape(*missed.shape[:-2], -1), centred(drawn)).mean(axis=-1)
+        r2 = explained(missed.reshape(*missed.shape[:-2], -1), centred(drawn), -1).mean(axis=-1)
         yield above(0.5, r2, "R2 of the network's own f(x) + f(y) - f()")
     else:
         fit = weights(cells, stripes.true)

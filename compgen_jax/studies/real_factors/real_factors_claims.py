@@ -13,10 +13,10 @@ from functools import cache
 
 import jax
 import numpy as np
+import pandas as pd
 
 from compgen_jax.claims import (
-    NOT_TRAINED,
-    Claim,
+    TRAINED,
     above,
     below,
     claim,
@@ -27,7 +27,6 @@ from compgen_jax.claims import (
     note,
     unknown,
 )
-from compgen_jax.metrics.decodability import midranks
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.image_quantities import above_predictors
 from compgen_jax.tasks import marginals
@@ -41,6 +40,7 @@ LEARNT, SHAPE = 0.95, 0.94
 HELPS = 0.2  # what a remedy adds at least to the share rendered
 FOLLOWS = 0.5  # rank correlation over pairs of factors
 JOINT = ("shape", "posX")  # what `runs.RANGE` holds out jointly
+RENDERED, SHOWN = "share rendered OOD", f"share rendered OOD with an r² of {SHAPE:g}"
 NOTE = (
     "F are ours: what forced rendering, its failure and both remedies, is on sprites, whose shape, "
     "scale, hue and position people name. A sprite is rendered if it has the right label, and "
@@ -54,49 +54,44 @@ def share(run, score: str = "rendered", ood: bool = True):
     return median_over_checkpoints(mean_score(cells, score, cells.held_out == ood))
 
 
-def _held_out(run) -> int:
-    return int(run.late.cells.held_out.sum())
-
-
-def id_r2(run):
-    """(S,) the squared correlation of the median ID image with what is asked, median over late
-    checkpoints."""
-    cells = run.late.cells
-    if "image_r2" not in cells.scores:
-        return unknown(f"{NOT_TRAINED}: what was scored before there was an image_r2")
-    return median_over_checkpoints(np.median(cells.scores["image_r2"][..., ~cells.held_out], -1))
+def image_r2(cells):
+    """The squared correlation of every image with what is asked; NaN of runs that were scored
+    without it."""
+    return cells.scores.get("image_r2", np.nan * cells.scores["rendered"])
 
 
 def shapes_rendered(run):
     """(S,) the share of held-out cells that are rendered so that their shape shows."""
     cells = run.late.cells
-    sharp = cells.scores["rendered"] * (cells.scores.get("image_r2", np.nan) >= SHAPE)
+    sharp = cells.scores["rendered"] * (image_r2(cells) >= SHAPE)
     return median_over_checkpoints(sharp[..., cells.held_out].mean(axis=-1))
 
 
-def _learnt(*runs):
+def all_learnt(*runs):
     """Every one of these networks renders what it was shown, shapes too."""
     of_worst = " of the worst network" if len(runs) > 1 else ""
-    least = min((share(run, ood=False) for run in runs), key=np.mean)
-    yield learnt(least, f"share rendered ID{of_worst}")
-    r2 = [id_r2(run) for run in runs]
-    lacking = [values for values in r2 if isinstance(values, dict)]
-    least = lacking[0] if lacking else min(r2, key=np.mean)
-    yield learnt(least, f"r² of the median ID image{of_worst}", LEARNT)
+    shares, r2 = [share(run, ood=False) for run in runs], []
+    for cells in (run.late.cells for run in runs):
+        of_images = np.median(image_r2(cells)[..., ~cells.held_out], axis=-1)
+        r2.append(median_over_checkpoints(of_images))
+    for values, name, least in (
+        (shares, "share rendered ID", TRAINED),
+        (r2, "r² of the median ID image", LEARNT),
+    ):
+        worst = np.argmin([np.mean(of_run) for of_run in values])  # one that is NaN, if any
+        yield learnt(values[worst], name + of_worst, least)
 
 
 # --- trivial predictors ------------------------------------------------------------------------
 
 
 @cache
-def _of_task(settings) -> dict[str, float]:
-    """The share of held-out cells that each predictor renders which knows all ID images."""
+def trivial_shares(settings, score: str) -> dict[str, float]:
+    """The mean score over a task's held-out cells of each predictor that knows all ID images."""
     task = settings.make()
     scores = jax.jit(lambda key: tasks.trivial_scores(task, key))(jax.random.key(0))
     ood = tasks.regions(task)["ood"]
-    return {
-        name: float(np.mean(values[task.accuracy], where=ood)) for name, values in scores.items()
-    }
+    return {name: float(np.mean(values[score], where=ood)) for name, values in scores.items()}
 
 
 def interpolated(run):
@@ -107,223 +102,114 @@ def interpolated(run):
 
 def predictors(run) -> dict:
     """{name: share of held-out cells}, (S,) for the interpolator."""
-    return {"interpolator": interpolated(run)} | _of_task(run.config.task)
+    settings = run.config.task
+    shares = trivial_shares(settings, settings.make().accuracy)
+    return {"interpolator": interpolated(run)} | shares
 
 
-def _beside(net):
+def beside(net):
     """What trivial predictors render, or read, of what the network is asked OOD."""
     for name, of_predictor in predictors(net).items():
         yield note(f"OOD by {name.replace('_', ' ')}", of_predictor)
 
 
-def _above_trivial(net):
-    return above_predictors(share(net), predictors(net), _held_out(net))
-
-
-def _apart(condition, bound, net, other, words: str, **how):
+def apart(condition, bound, net, other, words: str, **how):
     """The condition on what a network renders OOD less what another does, in pairs of seeds."""
-    difference, name = share(net) - share(other), f"share rendered OOD, less that {words}"
-    return condition(bound, difference, name, cells=_held_out(net), least=-1, **how)
+    difference, name = share(net) - share(other), f"{RENDERED}, less that {words}"
+    return condition(bound, difference, name, cells=net.late.cells.held_out.sum(), least=-1, **how)
 
 
 # --- F1 and F2: what a decoder renders ---------------------------------------------------------
 
-OF_RANGE = {
-    "figure": "sprites",
-    "runs": {"net": "sprites_range", "control": "sprites_random"},
-}
-OF_ELEMENT = {"figure": "sprites", "runs": {"net": "sprites_element"}}
-RENDERED, SHOWN = "share rendered OOD", f"share rendered OOD with an r² of {SHAPE:g}"
 
-
-def _fails_on_range(net, control):
-    yield below(FAILS, share(net), RENDERED, cells=_held_out(net))
-    yield from _beside(net)
-    yield note("share rendered OOD, at random", share(control))
-
-
-@claim("F1", **OF_RANGE)
-def range_is_not_rendered(net, control):
+@claim(
+    "F1",
+    figure="sprites",
+    cases=[{"case": ""}],
+    runs={"net": "sprites_range", "control": "sprites_random"},
+)
+def is_rendered(net, control=None, shapes=False, fewer=False, beyond=False):
     """A decoder given the true factors does not render recombinations to a range."""
-    yield from _learnt(net)
-    yield from _fails_on_range(net, control)
+    condition, bound = (below, FAILS) if control else (above, RENDERS)
+    measure, name = (shapes_rendered, SHOWN) if shapes else (share, RENDERED)
+    count = net.late.cells.held_out.sum()
+    yield from all_learnt(net, *([control] if fewer else []))
+    yield condition(bound, measure(net), name, cells=count)
+    if not shapes:
+        yield from beside(net)
+    if control:
+        yield note("the same, at random" if shapes else f"{name}, at random", measure(control))
+    if fewer:
+        yield apart(below, 0, net, control, "of as many held out at random")
+    if beyond:
+        yield above_predictors(share(net), predictors(net), count)
 
 
-@claim("F1.shape", **OF_RANGE)
-def shapes_of_range_are_not_rendered(net, control):
-    """A decoder given the true factors does not render recombinations to a range so that their
-    shapes show."""
-    yield from _learnt(net)
-    yield below(FAILS, shapes_rendered(net), SHOWN, cells=_held_out(net))
-    yield note("the same, at random", shapes_rendered(control))
-
-
-@claim("F1.random", **OF_RANGE)
-def range_is_rendered_less_than_random(net, control):
-    """A decoder does not render recombinations to a range, and fewer than as many held out at
-    random."""
-    yield from _learnt(net, control)
-    yield from _fails_on_range(net, control)
-    yield _apart(below, 0, net, control, "of as many held out at random")
-
-
-@claim("F2", **OF_ELEMENT)
-def element_is_rendered(net):
-    """The same decoder renders recombinations to an element."""
-    yield from _learnt(net)
-    yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
-    yield from _beside(net)
-
-
-@claim("F2.shape", **OF_ELEMENT)
-def shapes_of_element_are_rendered(net):
-    """The same decoder renders recombinations to an element so that their shapes show."""
-    yield from _learnt(net)
-    yield above(RENDERS, shapes_rendered(net), SHOWN, cells=_held_out(net))
-
-
-@claim("F2.predictors", **OF_ELEMENT)
-def element_is_rendered_beyond_predictors(net):
-    """The same decoder renders recombinations to an element, more than any trivial predictor."""
-    yield from element_is_rendered.function(net)
-    yield _above_trivial(net)
-
-
-# --- F3 and F4: remedies -----------------------------------------------------------------------
+# --- F3, F4 and F7: remedies -------------------------------------------------------------------
 
 REMEDIES = {
     "mean": "sprites_mean",
     "union": "sprites_union",
     "mean over held-out images too": "sprites_mean_over_all",
 }
-OF_MEANS = {
-    "figure": "sprites_remedies",
-    "cases": [{"case": case, "net": net} for case, net in REMEDIES.items()],
-    "runs": {"net": "{net}", "plain": "sprites_range"},
-}
+
+
+@claim(
+    "F3a",
+    figure="sprites_remedies",
+    cases=[{"case": case, "net": net} for case, net in REMEDIES.items()],
+    runs={"net": "{net}", "plain": "sprites_range"},
+)
+def remedy_adds(net, plain, other=None, counted=False, beyond=False):
+    """Marginal images add to the share of a range that a decoder renders: {case}."""
+    yield from all_learnt(net, plain, *([other] if other and beyond else []))
+    name = f"seeds that render {HELPS:g} more of"
+    if counted:  # seeds render nearly all of the range, or little
+        more = share(net) - share(plain).mean() > HELPS
+        yield most_seeds(more, f"{name} the range than without")
+        if beyond:
+            more = share(net) - share(other) > HELPS
+            yield most_seeds(more, f"{name} it than without penalties")
+    else:
+        yield apart(above, HELPS, net, plain, "without", against=0)
+        if other:
+            yield apart(above, 0, net, other, "with mean marginals")
+        if beyond:
+            yield above_predictors(share(net), predictors(net), net.late.cells.held_out.sum())
+    yield note(RENDERED, share(net))
+    yield note(f"{RENDERED} without", share(plain))
+    yield from beside(net)
+
+
 OF_SLICES = {
-    "figure": "sprites_remedies",
     "cases": [{"case": "slice"}],
-    "runs": {"net": "sprites_slice", "plain": "sprites_range", "mean": "sprites_mean"},
+    "runs": {"net": "sprites_slice", "plain": "sprites_range", "other": "sprites_mean"},
 }
 OF_LOW_RANK = {
-    "figure": "sprites_remedies",
     "cases": [{"case": "low rank"}],
     "runs": {
         "net": "sprites_lowrank_penalties",
         "plain": "sprites_range",
-        "without": "sprites_lowrank",
+        "other": "sprites_lowrank",
     },
+    "counted": True,
 }
-
-
-def _adds(net, plain):
-    """A remedy adds to the share that is rendered without it."""
-    yield _apart(above, HELPS, net, plain, "without", against=0)
-    yield from _shares(net, plain)
-
-
-def _shares(net, plain):
-    yield note("share rendered OOD", share(net))
-    yield note("share rendered OOD without", share(plain))
-    yield from _beside(net)
-
-
-@claim("F3a", **OF_MEANS)
-def means_add(net, plain):
-    """Marginal images add to the share of a range that a decoder renders: {case}."""
-    yield from _learnt(net, plain)
-    yield from _adds(net, plain)
-
-
-@claim("F3a.predictors", **OF_MEANS)
-def means_add_beyond_predictors(net, plain):
-    """With marginal images a decoder renders more of a range than without, and than any trivial
-    predictor: {case}."""
-    yield from means_add.function(net, plain)
-    yield _above_trivial(net)
-
-
-def _slices_add(net, plain, mean):
-    yield from _adds(net, plain)
-    yield _apart(above, 0, net, mean, "with mean marginals")
-
-
-@claim("F3b", **OF_SLICES)
-def slices_add_more(net, plain, mean):
-    """Slices, which are real images, add more than marginal images do."""
-    yield from _learnt(net, plain)
-    yield from _slices_add(net, plain, mean)
-
-
-@claim("F3b.predictors", **OF_SLICES)
-def slices_add_more_beyond_predictors(net, plain, mean):
-    """Slices add more than marginal images do, and more than any trivial predictor."""
-    yield from _learnt(net, plain, mean)
-    yield from _slices_add(net, plain, mean)
-    yield _above_trivial(net)
-
-
-def _most_add(net, plain):
-    """Seeds render nearly all of the range, or little: most render more than without."""
-    more = share(net) - share(plain).mean() > HELPS
-    yield most_seeds(more, f"seeds that render {HELPS:g} more of the range than without")
-    yield from _shares(net, plain)
-
-
-@claim("F4", **OF_LOW_RANK)
-def low_rank_adds(net, plain, without):
-    """Low-rank embeddings with penalties add to the share of a range that is rendered, in most
-    seeds."""
-    yield from _learnt(net, plain)
-    yield from _most_add(net, plain)
-
-
-@claim("F4.penalties", **OF_LOW_RANK)
-def penalties_add(net, plain, without):
-    """Low-rank embeddings with penalties add to it in most seeds, and more than low-rank embeddings
-    alone."""
-    yield from _learnt(net, plain, without)
-    yield from _most_add(net, plain)
-    more = share(net) - share(without) > HELPS
-    yield most_seeds(more, f"seeds that render {HELPS:g} more of it than without penalties")
 
 
 @claim(
-    "F7",
-    figure="sprites_remedies",
-    cases=[{"case": "per pixel"}],
-    runs={"net": "sprites_pixelwise_range", "plain": "sprites_range"},
+    "F7.shape",
+    figure="sprites",
+    cases=[{"held_out": name} for name in ("range", "middle", "element")],
+    runs={"net": "sprites_pixelwise_{held_out}", "plain": "sprites_{held_out}"},
 )
-def per_pixel_adds(net, plain):
-    """A per-pixel decoder renders more of a range than one that upsamples, in most seeds."""
-    yield from _learnt(net, plain)
-    yield from _most_add(net, plain)
-
-
-OF_SHAPES = {
-    "figure": "sprites",
-    "cases": [{"held_out": name} for name in ("range", "middle", "element")],
-}
-UPSAMPLED = {"plain": "sprites_{held_out}"}
-
-
-@claim("F7.shape", **OF_SHAPES, runs={"net": "sprites_pixelwise_{held_out}"} | UPSAMPLED)
-def per_pixel_adds_shapes(held_out, net, plain):
+def shapes_are_added(net, plain):
     """A per-pixel decoder renders more so that shapes show than one that upsamples, in most seeds:
     {held_out}."""
-    yield from _learnt(net, plain)
+    yield from all_learnt(net, plain)
     more = shapes_rendered(net) - shapes_rendered(plain).mean() > HELPS
     yield most_seeds(more, f"seeds that render {HELPS:g} more so that shapes show")
     yield note(SHOWN, shapes_rendered(net))
     yield note(f"{SHOWN}, upsampled", shapes_rendered(plain))
-
-
-@claim("F8", **OF_SHAPES, runs={"net": "sprites_lowrank_{held_out}"} | UPSAMPLED)
-def low_rank_adds_shapes(held_out, net, plain):
-    """A low-rank decoder renders more so that shapes show than one that upsamples, in most seeds:
-    {held_out}."""
-    yield from per_pixel_adds_shapes.function(held_out, net, plain)
 
 
 @claim(
@@ -335,11 +221,11 @@ def low_rank_adds_shapes(held_out, net, plain):
 def what_is_shown_nearby_counts(net, plain):
     """If a shape is shown in two of six columns, a decoder renders it in all others if each is next
     to a shown one, and less of it if the two are side by side: {case}."""
-    yield from _learnt(net, plain)
-    yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
-    yield _apart(above, HELPS, net, plain, "with columns side by side", against=0)
+    yield from all_learnt(net, plain)
+    yield above(RENDERS, share(net), RENDERED, cells=net.late.cells.held_out.sum())
+    yield apart(above, HELPS, net, plain, "with columns side by side", against=0)
     yield note("share rendered OOD, side by side", share(plain))
-    yield from _beside(net)
+    yield from beside(net)
 
 
 # --- F5: pairs of factors ----------------------------------------------------------------------
@@ -358,104 +244,164 @@ def pair(config) -> tuple[str, str]:
     return re.match(r"corner\((\w+), (\w+),", config.task.held_out).groups()
 
 
-def rank_correlation(a_P, b_P, beside_P=None) -> float:
-    """Spearman's correlation; partial, if there is a third quantity that varies. NaN if one of the
-    first two does not vary."""
-    if np.ptp(a_P) == 0 or np.ptp(b_P) == 0:
-        return np.nan
-    ranks = [midranks(values) for values in (a_P, b_P)]
-    if beside_P is not None and np.ptp(beside_P):
-        design = np.stack([np.ones(len(a_P)), midranks(beside_P)], axis=1)
-        ranks = [rank - design @ np.linalg.lstsq(design, rank, rcond=None)[0] for rank in ranks]
-        if min(map(np.ptp, ranks)) < 1e-9 * len(a_P):
-            return 0.0  # nothing is left that the third does not tell
-    return float(np.corrcoef(*ranks)[0, 1])
-
-
-class Pairs:
+def of_pairs(runs):
     """By pair of factors what main effects explain, (P,), and what is rendered OOD by networks and
     by the interpolator, (P, S)."""
-
-    def __init__(self, runs):
-        effects = main_effects(replace(runs[0].config.task, held_out=""))
-        self.is_whole = len(runs) == math.comb(len(runs[0].task.factors), 2)
-        self.effects = np.array([effects[pair(run.config)] for run in runs])
-        self.shares = np.array([share(run) for run in runs])
-        self.interpolated = np.array([interpolated(run) for run in runs])
-
-    def follow(self, partial: bool):
-        """(S,) how well main effects rank the pairs by share rendered OOD; `partial`, beyond the
-        interpolator's share."""
-        values = []
-        for shares_P, by_krr_P in zip(self.shares.T, self.interpolated.T, strict=True):
-            values.append(rank_correlation(self.effects, shares_P, by_krr_P if partial else None))
-        alike = unknown("all pairs of factors are rendered alike")
-        return alike if np.isnan(values).any() else np.array(values)
+    effects = main_effects(replace(runs[0].config.task, held_out=""))
+    numbers = [(effects[pair(run.config)], share(run), interpolated(run)) for run in runs]
+    return map(np.array, zip(*numbers, strict=True))
 
 
-OF_PAIRS = {
-    "figure": "sprites_pairs",
-    "cases": [{"case": "all pairs"}],
-    "runs": {"pairs": "sprites_pair_*"},
-}
+def rank_correlation(a_P, b_P, beside_P=0.0) -> float:
+    """Spearman's correlation; partial, if there is a third quantity that varies. NaN if one of the
+    first two does not vary."""
+    ranks = pd.DataFrame({"a": a_P, "b": b_P, "beside": beside_P}).rank()
+    ab, of_a, of_b = ranks.corr().to_numpy()[[0, 0, 1], [1, 2, 2]]
+    if np.isnan([of_a, of_b]).any():
+        return ab
+    unexplained = (1 - of_a**2) * (1 - of_b**2)
+    return (ab - of_a * of_b) / np.sqrt(unexplained) if unexplained > 1e-12 else 0.0
 
 
-@claim("F5", **OF_PAIRS)
-def failing_pairs_have_little_main_effects(pairs):
+def follow(effects_P, shares_PxS, beside_PxS):
+    """(S,) how well main effects rank the pairs by share rendered OOD, beyond a third quantity."""
+    by_seed = zip(shares_PxS.T, beside_PxS.T, strict=True)
+    values = np.array([rank_correlation(effects_P, *of_seed) for of_seed in by_seed])
+    return unknown("all pairs of factors are rendered alike") if np.isnan(values).any() else values
+
+
+@claim(
+    "F5",
+    figure="sprites_pairs",
+    cases=[{"case": "all pairs"}],
+    runs={"pairs": "sprites_pair_*"},
+)
+def failing_pairs_have_little_main_effects(pairs, beyond=False):
     """The pairs of factors that fail are those whose main effects explain least."""
-    table = Pairs(pairs)
-    if not table.is_whole:
+    if len(pairs) < math.comb(len(pairs[0].task.factors), 2):
         return
-    yield from _learnt(*pairs)
+    effects_P, shares_PxS, by_krr_PxS = of_pairs(pairs)
+    yield from all_learnt(*pairs)
     name = "rank correlation over pairs of factors, share rendered OOD with main effects"
-    yield above(FOLLOWS, table.follow(partial=False), name, against=0)
+    yield above(FOLLOWS, follow(effects_P, shares_PxS, 0 * by_krr_PxS), name, against=0)
     titles = "main effects", "share rendered OOD", "interpolator's"
-    for run, *values in zip(pairs, table.effects, table.shares, table.interpolated, strict=True):
+    for run, *values in zip(pairs, effects_P, shares_PxS, by_krr_PxS, strict=True):
         for title, value in zip(titles, values, strict=True):
             yield note(f"{' x '.join(pair(run.config))}, {title}", value)
-
-
-@claim("F5.interpolator", **OF_PAIRS)
-def failing_pairs_have_little_main_effects_beyond_interpolation(pairs):
-    """The pairs of factors that fail are those whose main effects explain least, also beyond what
-    the interpolator tells."""
-    table = Pairs(pairs)
-    if table.is_whole:
-        yield from failing_pairs_have_little_main_effects.function(pairs)
+    if beyond:
         name = "the same beyond the interpolator's share"
-        yield above(FOLLOWS, table.follow(partial=True), name, against=0)
+        yield above(FOLLOWS, follow(effects_P, shares_PxS, by_krr_PxS), name, against=0)
 
 
 # --- F6: the other direction -------------------------------------------------------------------
 
-OF_ENCODER = {
-    "figure": "sprites",
-    "cases": [{"case": "all factors"}],
-    "runs": {"net": "sprites_encoder", "decoder": "sprites_range"},
-}
 
-
-@claim("F6", **OF_ENCODER)
-def encoder_fails_too(net, decoder):
+@claim(
+    "F6",
+    figure="sprites",
+    cases=[{"case": "all factors"}],
+    runs={"net": "sprites_encoder", "decoder": "sprites_range"},
+)
+def encoder_fails_too(net, decoder, joint=False):
     """An encoder of the same images fails on the range as the decoder does."""
+    count, shares = net.late.cells.held_out.sum(), {}
     yield learnt(exact_id(net.late.cells))
-    exact = share(net, "exact_accuracy")
-    yield below(FAILS, exact, "exact accuracy OOD", cells=_held_out(net))
+    yield below(FAILS, share(net, "exact_accuracy"), "exact accuracy OOD", cells=count)
     for factor in net.task.factors:
-        yield note(f"{factor.name} accuracy OOD", share(net, f"{factor.name}_accuracy"))
-    yield from _beside(net)
+        shares[factor.name] = share(net, f"{factor.name}_accuracy")
+        yield note(f"{factor.name} accuracy OOD", shares[factor.name])
+    yield from beside(net)
     yield note("decoder's share rendered OOD", share(decoder))
+    if joint:
+        least = np.min([shares[name] for name in shares if name not in JOINT], axis=0)
+        name = "least accuracy OOD of a factor other than shape and posX"
+        yield above(RENDERS, least, name, cells=count)
 
 
-@claim("F6.joint", **OF_ENCODER)
-def encoder_fails_on_joint_factors_alone(net, decoder):
-    """An encoder fails on the range, and still reads all factors but shape and posX, which are held
-    out jointly."""
-    yield from encoder_fails_too.function(net, decoder)
-    names = [factor.name for factor in net.task.factors if factor.name not in JOINT]
-    least = np.min([share(net, f"{name}_accuracy") for name in names], axis=0)
-    name = "least accuracy OOD of a factor other than shape and posX"
-    yield above(RENDERS, least, name, cells=_held_out(net))
-
-
-CLAIMS = tuple(value for value in list(globals().values()) if isinstance(value, Claim))
+ELEMENT = {"runs": {"net": "sprites_element"}}
+CLAIMS = (
+    is_rendered,
+    is_rendered.variant(
+        "F1.shape",
+        "A decoder given the true factors does not render recombinations to a range so that their "
+        "shapes show",
+        shapes=True,
+    ),
+    is_rendered.variant(
+        "F1.random",
+        "A decoder does not render recombinations to a range, and fewer than as many held out at "
+        "random",
+        fewer=True,
+    ),
+    is_rendered.variant("F2", "The same decoder renders recombinations to an element", **ELEMENT),
+    is_rendered.variant(
+        "F2.shape",
+        "The same decoder renders recombinations to an element so that their shapes show",
+        shapes=True,
+        **ELEMENT,
+    ),
+    is_rendered.variant(
+        "F2.predictors",
+        "The same decoder renders recombinations to an element, more than any trivial predictor",
+        beyond=True,
+        **ELEMENT,
+    ),
+    remedy_adds,
+    remedy_adds.variant(
+        "F3a.predictors",
+        "With marginal images a decoder renders more of a range than without, and than any trivial "
+        "predictor: {case}",
+        beyond=True,
+    ),
+    remedy_adds.variant(
+        "F3b", "Slices, which are real images, add more than marginal images do", **OF_SLICES
+    ),
+    remedy_adds.variant(
+        "F3b.predictors",
+        "Slices add more than marginal images do, and more than any trivial predictor",
+        beyond=True,
+        **OF_SLICES,
+    ),
+    remedy_adds.variant(
+        "F4",
+        "Low-rank embeddings with penalties add to the share of a range that is rendered, in most "
+        "seeds",
+        **OF_LOW_RANK,
+    ),
+    remedy_adds.variant(
+        "F4.penalties",
+        "Low-rank embeddings with penalties add to it in most seeds, and more than low-rank "
+        "embeddings alone",
+        beyond=True,
+        **OF_LOW_RANK,
+    ),
+    remedy_adds.variant(
+        "F7",
+        "A per-pixel decoder renders more of a range than one that upsamples, in most seeds",
+        cases=[{"case": "per pixel"}],
+        runs={"net": "sprites_pixelwise_range", "plain": "sprites_range"},
+        counted=True,
+    ),
+    shapes_are_added,
+    shapes_are_added.variant(
+        "F8",
+        "A low-rank decoder renders more so that shapes show than one that upsamples, in most "
+        "seeds: {held_out}",
+        runs={"net": "sprites_lowrank_{held_out}", "plain": "sprites_{held_out}"},
+    ),
+    what_is_shown_nearby_counts,
+    failing_pairs_have_little_main_effects,
+    failing_pairs_have_little_main_effects.variant(
+        "F5.interpolator",
+        "The pairs of factors that fail are those whose main effects explain least, also beyond "
+        "what the interpolator tells",
+        beyond=True,
+    ),
+    encoder_fails_too,
+    encoder_fails_too.variant(
+        "F6.joint",
+        "An encoder fails on the range, and still reads all factors but shape and posX, which are "
+        "held out jointly",
+        joint=True,
+    ),
+)

@@ -21,6 +21,7 @@ from compgen_jax.papers.forced_rendering.image_quantities import (
     rendered,
     rendered_id,
     rendered_shown,
+    slope,
     trivial_shares,
 )
 from compgen_jax.studies.why_not.why_not_presets import RUNGS, VARIANTS
@@ -53,8 +54,7 @@ def rise(rungs, share=rendered, name: str = "") -> Condition:
     """On the slope, over the rungs of a ladder, of the share of seeds that compose. It is the mean
     of the slopes of every seed's answers, so that the interval is over seeds."""
     answers = [median_over_checkpoints(composes(run, share).astype(float)) > 0.5 for run in rungs]
-    steps = np.arange(len(answers)) - (len(answers) - 1) / 2
-    slopes = np.stack(answers, axis=-1) @ steps / (steps @ steps)
+    slopes = slope(np.stack(answers, axis=-1).astype(float))
     return above(0, slopes, f"rise from rung to rung of the share of seeds that compose{name}")
 
 

@@ -199,12 +199,8 @@ for name in ("lowrank_none", "lowrank_variance"):
     RUNS[f"{name}_square"] = Preset(paper.RUNS[name], DONUT, quick=EDGES | OTHERS, **QUICK)
 
 
-@functools.cache
-def runs(scale: str) -> dict[str, Config]:
-    """The configs by name of the run."""
-    return at_scale(RUNS, scale)
-
-
+# scale -> the configs by name of the run
+runs = functools.cache(functools.partial(at_scale, RUNS))
 SETTINGS = (
     # K4, K5 and K11 at fresh seeds
     fresh(

@@ -19,6 +19,7 @@ from compgen_jax.studies.real_factors.real_factors_presets import runs
 from compgen_jax.tasks import encodings, inverse, scene
 from compgen_jax.tasks import task as tasks
 from tests import scoring
+from tests.papers.criteria.matrix import Matrix, rows_of
 
 SEEDS = 12
 
@@ -60,18 +61,18 @@ def images(name: str) -> dict[str, np.ndarray]:
     blurred = np.mean([with_factor("shape", value) for value in shapes], axis=0)
     drawn = {
         "truth": truth,
-        "half a step": with_factor("posX", x + 0.5 / (config.task.counts.posX - 1)),
-        "wrong label": with_factor("shape", shapes[np.searchsorted(shapes, shape) - 1]),
+        "half-a-step": with_factor("posX", x + 0.5 / (config.task.counts.posX - 1)),
+        "wrong-label": with_factor("shape", shapes[np.searchsorted(shapes, shape) - 1]),
         "blank": np.zeros_like(truth),
-        "mean image": task.baselines["mean_image"](query),
-        "main effects": task.baselines["main_effects"](query),
+        "mean-image": task.baselines["mean_image"](query),
+        "main-effects": task.baselines["main_effects"](query),
         "nearest": near,
         "superposition": (near + query.same_labels) / 2,
-        "no shape": 0.1 * truth + 0.9 * blurred,
-        "half of the seeds": np.stack([truth, near] * (SEEDS // 2)),
-    } | {f"composer {share}": composed(share) for share in (0.3, 0.7, 0.95)}
+        "no-shape": 0.1 * truth + 0.9 * blurred,
+        "half-of-the-seeds": np.stack([truth, near] * (SEEDS // 2)),
+    } | {f"composer-{share}": composed(share) for share in (0.3, 0.7, 0.95)}
     answers = {key: np.where(ood[:, None, None], drawn[key], truth) for key in drawn}
-    return answers | {"no shape, ID too": drawn["no shape"]}
+    return answers | {"no-shape-ID-too": drawn["no-shape"]}
 
 
 @cache
@@ -99,8 +100,8 @@ def pairs(name: str) -> dict:
     of_pair = claims.main_effects(replace(configs[0].task, held_out=""))
     effects = np.array([of_pair[claims.pair(config)] for config in configs])
     apart, interpolated = np.random.default_rng(2).random((2, len(effects)))
-    shares = {"opposes": 1 - effects, "apart": apart, "all alike": 0 * effects + 0.5}
-    by_pair = shares.get(name, effects), effects if name == "as KRR" else interpolated
+    shares = {"opposes": 1 - effects, "apart": apart, "all-alike": 0 * effects + 0.5}
+    by_pair = shares.get(name, effects), effects if name == "as-KRR" else interpolated
     return {"pairs": [rendering(*values) for values in zip(configs, *by_pair, strict=True)]}
 
 
@@ -112,7 +113,7 @@ def encoder(name: str) -> dict:
     points = np.array(tasks.points(task))
     ood = np.asarray(task.held_out(points))
     names = [factor.name for factor in task.factors]
-    wrong = {"truth": [], "no posX": ["posX"], "no scale": ["scale"],
+    wrong = {"truth": [], "no-posX": ["posX"], "no-scale": ["scale"],
              "nothing": [factor.name for factor in task.factors if factor.real]}  # fmt: skip
     if name == "nearest":
         read = scene.cells_of(config.task.scene(), config.task.held_out).nearest_seen(points)
@@ -125,56 +126,124 @@ def encoder(name: str) -> dict:
 
 
 def beside(run: str = "range", **others: str):
-    """An answer as `net`, and others as those beside it."""
-    return lambda name: (
+    """An answer as `net`, and others of the same run as those beside it."""
+    return lambda name, known: (
         {"net": decoder(run, name)} | {key: decoder(run, other) for key, other in others.items()}
     )
 
 
 def beside_random(control: str):
-    return lambda name: {"net": decoder("range", name), "control": decoder("random", control)}
+    return lambda name, known: {
+        "net": decoder("range", name),
+        "control": decoder("random", control),
+    }
 
 
-WRONG = ["wrong label", "blank", "mean image", "nearest", "main effects", "superposition"]
-UNLEARNT = ["no shape, ID too", "half of the seeds"]
-LITTLE, MORE, MOST = "composer 0.3", "composer 0.7", "composer 0.95"
-RIGHT = ["truth", "half a step"]
-EVERY = [*RIGHT, "no shape", LITTLE, MORE, MOST, *UNLEARNT, *WRONG]
-FAILS = [*WRONG, LITTLE], [*RIGHT, "no shape", MORE, MOST, *UNLEARNT]
-FAILS_IN_SHAPE = ["half a step", "no shape", *FAILS[0]], ["truth", MORE, MOST, *UNLEARNT]
-ADDS = [*RIGHT, "no shape", LITTLE, MOST], [*UNLEARNT, *WRONG]
-ADDS_TO_MUCH = ["truth"], [LITTLE, MORE, *UNLEARNT, *WRONG]
-ADDS_MORE = [*RIGHT, "no shape"], [LITTLE, *UNLEARNT, *WRONG]
-ADDS_SHAPES = ["truth", LITTLE, MOST], ["half a step", "no shape", UNLEARNT[0], *WRONG]
-ELEMENT = [*RIGHT, "no shape"], [LITTLE, MORE, *UNLEARNT, *WRONG]
-SHARP = ["truth"], ["half a step", "no shape", LITTLE, MORE, *UNLEARNT, *WRONG]
-CRITERIA = [  # claim, its runs, known answers that reproduce it, those that do not
-    ("F1", beside_random("truth"), *FAILS),
-    ("F1.shape", beside_random("truth"), *FAILS_IN_SHAPE),
-    ("F1.random", beside_random("truth"), *FAILS),
-    ("F1.random", beside_random("nearest"), [], EVERY),
-    ("F2", beside("element"), *ELEMENT),
-    ("F2.shape", beside("element"), *SHARP),
-    ("F2.predictors", beside("element"), *ELEMENT),
-    ("F3a", beside(plain="nearest"), *ADDS),
-    ("F3a", beside(plain=MORE), *ADDS_TO_MUCH),
-    ("F3a.predictors", beside(plain="nearest"), *ADDS),
-    ("F3a.predictors", beside(plain=MORE), *ADDS_TO_MUCH),
-    ("F3b", beside(plain="nearest", mean=MORE), *ADDS_MORE),
-    ("F3b", beside(plain="nearest", mean="truth"), [], EVERY),
-    ("F3b.predictors", beside(plain="nearest", mean=MORE), *ADDS_MORE),
-    ("F3b.predictors", beside(plain="nearest", mean="truth"), [], EVERY),
-    ("F4", beside(plain="nearest", without="main effects"), *ADDS),
-    ("F4.penalties", beside(plain="nearest", without="main effects"), *ADDS),
-    ("F4.penalties", beside(plain="nearest", without="truth"), [], EVERY),
-    ("F5", pairs, ["follows", "as KRR"], ["opposes", "apart", "all alike"]),
-    ("F5.interpolator", pairs, ["follows"], ["opposes", "apart", "all alike", "as KRR"]),
-    ("F6", encoder, ["nearest", "no posX", "no scale", "nothing"], ["truth"]),
-    ("F6.joint", encoder, ["nearest", "no posX"], ["truth", "no scale", "nothing"]),
-    ("F7", beside(plain="nearest"), *ADDS),
-    ("F7.shape", beside(plain="nearest"), *ADDS_SHAPES),
-    ("F7.shape", beside("element", plain="nearest"), *ADDS_SHAPES),
-    ("F8", beside(plain="nearest"), *ADDS_SHAPES),
-    ("F8", beside("element", plain="nearest"), *ADDS_SHAPES),
-    ("F9", beside(plain="nearest"), RIGHT, [LITTLE, *UNLEARNT, *WRONG]),
-]
+# --- what claims must say of them --------------------------------------------------------------
+
+FAILURE = """
+answer            F1 F1.shape F1.random F1.random/nearest F2 F2.shape F2.predictors
+truth             -  -        -         -                 R  R        R
+half-a-step       -  R        -         -                 R  -        R
+no-shape          -  R        -         -                 R  -        R
+composer-0.3      R  R        R         -                 -  -        -
+composer-0.7      -  -        -         -                 -  -        -
+composer-0.95     -  -        -         -                 .  .        .
+no-shape-ID-too   -  -        -         -                 -  -        -
+half-of-the-seeds -  -        -         -                 -  -        -
+wrong-label       R  R        R         -                 -  -        -
+blank             R  R        R         -                 -  -        -
+mean-image        R  R        R         -                 -  -        -
+nearest           R  R        R         -                 -  -        -
+main-effects      R  R        R         -                 -  -        -
+superposition     R  R        R         -                 -  -        -
+"""
+MEANS = """
+answer            F3a F3a/more F3a.predictors F3a.predictors/more
+truth             R   R        R              R
+half-a-step       R   .        R              .
+no-shape          R   .        R              .
+composer-0.3      R   -        R              -
+composer-0.7      .   -        .              -
+composer-0.95     R   .        R              .
+no-shape-ID-too   -   -        -              -
+half-of-the-seeds -   -        -              -
+wrong-label       -   -        -              -
+blank             -   -        -              -
+mean-image        -   -        -              -
+nearest           -   -        -              -
+main-effects      -   -        -              -
+superposition     -   -        -              -
+"""
+SLICES = """
+answer            F3b F3b/truth F3b.predictors F3b.predictors/truth
+truth             R   -         R              -
+half-a-step       R   -         R              -
+no-shape          R   -         R              -
+composer-0.3      -   -         -              -
+composer-0.7      .   -         .              -
+composer-0.95     .   -         .              -
+no-shape-ID-too   -   -         -              -
+half-of-the-seeds -   -         -              -
+wrong-label       -   -         -              -
+blank             -   -         -              -
+mean-image        -   -         -              -
+nearest           -   -         -              -
+main-effects      -   -         -              -
+superposition     -   -         -              -
+"""
+OTHER_REMEDIES = """
+answer            F4 F4.penalties F4.penalties/truth F7 F7.shape F7.shape/element F8 F8/element F9
+truth             R  R            -                  R  R        R                R  R          R
+half-a-step       R  R            -                  R  -        -                -  -          R
+no-shape          R  R            -                  R  -        -                -  -          .
+composer-0.3      R  R            -                  R  R        R                R  R          -
+composer-0.7      .  .            -                  .  .        .                .  .          .
+composer-0.95     R  R            -                  R  R        R                R  R          .
+no-shape-ID-too   -  -            -                  -  -        -                -  -          -
+half-of-the-seeds -  -            -                  -  .        .                .  .          -
+wrong-label       -  -            -                  -  -        -                -  -          -
+blank             -  -            -                  -  -        -                -  -          -
+mean-image        -  -            -                  -  -        -                -  -          -
+nearest           -  -            -                  -  -        -                -  -          -
+main-effects      -  -            -                  -  -        -                -  -          -
+superposition     -  -            -                  -  -        -                -  -          -
+"""
+ON_PAIRS = """
+answer    F5 F5.interpolator
+follows   R  R
+as-KRR    R  -
+opposes   -  -
+apart     -  -
+all-alike -  -
+"""
+ON_ENCODERS = """
+answer   F6 F6.joint
+nearest  R  R
+no-posX  R  R
+no-scale R  -
+nothing  R  -
+truth    -  -
+"""
+LITTLE, MORE = beside(plain="nearest"), beside(plain="composer-0.7")
+BESIDE = {
+    **dict.fromkeys(("F1", "F1.shape", "F1.random"), beside_random("truth")),
+    "F1.random/nearest": beside_random("nearest"),
+    **dict.fromkeys(("F2", "F2.shape", "F2.predictors"), beside("element")),
+    **dict.fromkeys(("F3a", "F3a.predictors", "F7", "F7.shape", "F8", "F9"), LITTLE),
+    **dict.fromkeys(("F7.shape/element", "F8/element"), beside("element", plain="nearest")),
+    **dict.fromkeys(("F3a/more", "F3a.predictors/more"), MORE),
+    **dict.fromkeys(("F3b", "F3b.predictors"), beside(plain="nearest", other="composer-0.7")),
+    **dict.fromkeys(("F4", "F4.penalties"), beside(plain="nearest", other="main-effects")),
+    **dict.fromkeys(
+        ("F3b/truth", "F3b.predictors/truth", "F4.penalties/truth"),
+        beside(plain="nearest", other="truth"),
+    ),
+    **dict.fromkeys(("F5", "F5.interpolator"), lambda name, known: pairs(name)),
+    **dict.fromkeys(("F6", "F6.joint"), lambda name, known: encoder(name)),
+}
+MATRICES = {
+    "sprites": Matrix(
+        dict, rows_of(FAILURE, MEANS, SLICES, OTHER_REMEDIES, ON_PAIRS, ON_ENCODERS), BESIDE
+    ),
+}

@@ -57,8 +57,8 @@ def test_the_worst_network_must_have_learnt_shapes():
 
     # the mean of two ID images is their median
     good, worse = network(1, [0.9, 1, 0]), network(0.9, [0.9, 0.92, 1])
-    shares, r2 = claims._learnt(good, worse)
+    shares, r2 = claims.all_learnt(good, worse)
     assert shares.values.tolist() == [0.9, 0.9]
     np.testing.assert_allclose(r2.values, 0.91)
     del worse.late.cells.scores["image_r2"]
-    assert list(claims._learnt(good, worse))[1].values["undecided_because"]
+    assert np.isnan(list(claims.all_learnt(good, worse))[1].values).all()
