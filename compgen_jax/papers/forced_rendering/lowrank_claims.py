@@ -3,8 +3,6 @@
 Only the network without penalties must be trained, as what the others lose is part of the claim.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from compgen_jax.claims import BASE, above, below, claim, exact_id, learnt
@@ -13,10 +11,7 @@ from compgen_jax.metrics import embeddings, evaluation, geometry
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
 from compgen_jax.papers.forced_rendering.bump_presets import ABLATIONS
-from compgen_jax.papers.forced_rendering.image_quantities import (
-    rendered_ood,
-    trained,
-)
+from compgen_jax.papers.forced_rendering.image_quantities import rendered_ood, trained
 from compgen_jax.statistics import median_with_interval
 
 FACTOR_OF_TWO = float(np.log10(2))  # what helps more, helps much
@@ -156,25 +151,12 @@ def log_volumes(cells: CellResults):
     return volumes.reshape(*leading, *volumes.shape[1:])
 
 
-class Smoothness(NamedTuple):
-    """By network, of the log volume of what is drawn: its roughness over all cells and over the
-    corner, and its mean distance from that of the true images over the corner."""
-
-    roughness: np.ndarray
-    in_corner: np.ndarray
-    from_true: np.ndarray
-
-
-def smoothness(cells: CellResults) -> Smoothness:
+def roughness(cells: CellResults, over_NxN=None):
+    """By network, of the log volume of what is drawn, over all cells or some."""
     volumes = log_volumes(cells)
-    corner_NxN = cells.held_out.reshape(cells.sizes[::-1])
-    true_NxN = geometry.grid_log_volume(cells.truths, cells.sizes)
-    leading, flat = volumes.shape[:-2], volumes.reshape(-1, *volumes.shape[-2:])
-    return Smoothness(
-        np.reshape([geometry.roughness(volume) for volume in flat], leading),
-        np.reshape([geometry.roughness(volume, corner_NxN) for volume in flat], leading),
-        np.abs(volumes - true_NxN)[..., corner_NxN].mean(axis=-1),
-    )
+    flat = volumes.reshape(-1, *volumes.shape[-2:])
+    values = [geometry.roughness(volume, over_NxN) for volume in flat]
+    return np.reshape(values, volumes.shape[:-2])
 
 
 @claim(
@@ -186,17 +168,17 @@ def smoothness(cells: CellResults) -> Smoothness:
 )
 def volume_is_smoother(none, both, true_images=False):
     """With both penalties the volume element is smoother than without."""
-    over_corner = "roughness of log volume over the corner"
-    from_true = "distance of log10 volume from the true images' over the corner"
-    of_none, of_both = (smoothness(run.late.cells) for run in (none, both))
-    yield trained(none)
+    cells, words, corner_NxN = both.late.cells, "", None
     if true_images:
-        ratio = late_median(of_both.in_corner) / late_median(of_none.in_corner)
-        yield below(1, ratio, f"{over_corner}, both penalties / none", ratio=True)
-        yield below(FACTOR_OF_TWO, of_both.from_true, f"{from_true}, both penalties")
-    else:
-        ratio = late_median(of_both.roughness) / late_median(of_none.roughness)
-        yield below(1, ratio, "roughness of log volume, both penalties / none", ratio=True)
+        words, corner_NxN = " over the corner", cells.held_out.reshape(cells.sizes[::-1])
+    smooth, rough = (late_median(roughness(run.late.cells, corner_NxN)) for run in (both, none))
+    yield trained(none)
+    name = f"roughness of log volume{words}, both penalties / none"
+    yield below(1, smooth / rough, name, ratio=True)
+    if true_images:
+        apart = np.abs(log_volumes(cells) - geometry.grid_log_volume(cells.truths, cells.sizes))
+        name = "distance of log10 volume from the true images' over the corner, both penalties"
+        yield below(FACTOR_OF_TWO, apart[..., corner_NxN].mean(axis=-1), name)
 
 
 CLAIMS = (
