@@ -27,6 +27,7 @@ are drawn with y upwards.
 import io
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -47,6 +48,7 @@ SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
 DOTS = 200, 150, 110  # to an inch
 MOST_BYTES = 240_000  # of a picture; a larger one has fewer dots
+AXES = tomllib.loads(Path(__file__).with_name("axes.toml").read_text(encoding="utf-8"))
 STYLE = {
     "figure.dpi": 150,
     "font.size": 8,
@@ -103,6 +105,17 @@ def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **st
         axis.set_title(title, pad=up, **style)
     elif title:
         axis.annotate(title, (0, 1), xytext=(0, up), **position, **style).set_in_layout(False)
+
+
+def set_panels(name: str, letters: str, axes, **words):
+    """Letters, titles, labels and ends of a figure's panels as in axes.toml; `words` stand in for
+    their names in titles."""
+    for letter, axis in zip(letters, axes, strict=True):
+        fields = AXES[name].get("every", {}) | AXES[name].get(letter, {})
+        layout = {key: fields.pop(key) for key in ("wrap", "up") if key in fields}
+        panel(axis, letter, fields.pop("title", "").format(**words), **layout)
+        log_scale(axis, fields.pop("log", ""))
+        axis.set(**fields)
 
 
 def panels(axes, letters: str, titles, wrap: int):

@@ -1,6 +1,8 @@
 """Figures 2 and 10 to 14, and ranks: what every layer of a decoder keeps of the two factors, and
 what decoders of every depth draw."""
 
+import numpy as np
+
 from compgen_jax.metrics import evaluation, spectra
 
 from .. import plotting
@@ -9,17 +11,9 @@ from . import factor_maps
 from .lookup import CODES, by_depth, depth_of, flat
 
 EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
-RANKS = {
-    "numerical_rank": "numerical rank",
-    "energy_rank": "rank of 99% of variance",
-    "participation_ratio": "participation ratio",
-}
+RANKS = "numerical_rank", "energy_rank", "participation_ratio"
 RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
-LINES = {  # of Figure 2: the letters of its panels, and its label
-    "probe.ood_r2": ("ab", "R² of a linear probe"),
-    "factorization.mean_of_ratios": ("cd", "factorization of\nthe metric (Eq 7)"),
-    "anova.interaction_ood": ("gh", "interaction of x and y\n(share of variance OOD)"),
-}
+LINES = "probe.ood_r2", "factorization.mean_of_ratios", "anova.interaction_ood"  # of Figure 2
 # of the held-out region's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
 
@@ -33,12 +27,10 @@ def draw_layers(runs):
         *above.subplots(2, len(CODES), sharey="row"),
         below.subplots(1, len(CODES), sharey=True),
     ]
-    for row, (metric, (letters, label)) in zip(axes, LINES.items(), strict=True):
-        for axis, letter, code in zip(row, letters, CODES, strict=True):
+    for row, metric in zip(axes, LINES, strict=True):
+        for axis, code in zip(row, CODES, strict=True):
             _draw_lines(axis, networks, code, metric)
-            plotting.panel(axis, letter, f"{code.capitalize()} code")
-            axis.set_xlabel("layer")
-        row[0].set_ylabel(label)
+    plotting.set_panels("fig2", "abcdgh", np.ravel(axes))
     for axis, code in zip(axes[0], CODES, strict=True):
         _draw_lines(axis, networks, code, "probe.id_r2", dashed=True)
     plotting.label_mark(axes[0][0], "OOD", "-")
@@ -112,18 +104,17 @@ def draw_ranks(runs):
     networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(CODES), len(RANKS), sharex=True, sharey=True)
-    for row, letters, code in zip(axes, ("abc", "def"), CODES, strict=True):
+    for row, code in zip(axes, CODES, strict=True):
         true = spectra.spectrum(flat(networks[code][0].cells.truths))
-        for axis, letter, (name, title) in zip(row, letters, RANKS.items(), strict=True):
+        for axis, name in zip(row, RANKS, strict=True):
             _draw_lines(axis, networks, code, f"spectrum.{name}")
             axis.axhline(getattr(true, name), **plotting.DOTTED, label="true images")
             axis.set(yscale="log", ylim=(1.5, 1.5 * true.numerical_rank))
             axis.set_yticks(RANK_TICKS, RANK_TICKS)
             axis.minorticks_off()
-            axis.set_xlabel("layer" if code == CODES[-1] else "")
-            plotting.panel(axis, letter, title.capitalize())
             plotting.name_layers(axis, len(axis.get_xticks()), every=2)
         row[0].set_ylabel(f"dimensions, {code} code", color=plotting.CODE_COLORS[code])
+    plotting.set_panels("ranks", "abcdef", axes.flat)
     plotting.legend_below(picture)
     return picture
 
@@ -146,7 +137,7 @@ def draw_depths(runs):
     error.axhline(1, **plotting.DOTTED, label="blank image")
     plotting.label_seeds(error)
     error.set_xticks(sorted({depth_of(run) for of_code in networks.values() for run in of_code}))
-    error.set(xlabel="depth", ylabel=f"OOD {plotting.RELATIVE}", ylim=(0, None))
-    plotting.panel(error, "c", "Held-out cells", wrap=26)
+    error.set_ylim(0, None)
+    plotting.set_panels("fig10", "c", [error])
     plotting.legend_below(last, ncols=2)
     return picture

@@ -39,7 +39,6 @@ def draw_low_rank(runs):
     rows = {name.replace(" ", "\n"): run.cells.predictions[0] for name, run in compared.items()}
     indices = plotting.held_out_cells(cells, POINTS)
     axes = plotting.show_rows(middle, {"asked": cells.truths} | rows, cells, indices)
-    plotting.panel(axes[0, 0], "c", "Held-out images", up=16)
     plotting.title_points(axes[0], cells, indices)
     volumes, numbers = bottom.subfigures(1, 2, width_ratios=[1.5, 1])
     maps = volumes.subplots(1, 2)
@@ -49,7 +48,6 @@ def draw_low_rank(runs):
         image = factor_maps.show_cells(axis, relative, held_out, **factor_maps.VOLUME)
         axis.set_title(name, pad=3)
     factor_maps.volume_bar(volumes, image, ax=maps, shrink=0.8)
-    plotting.panel(maps[0], "d", "Smoothness of outputs", up=16)
     error = numbers.subplots()
     for name, run in runs.items():
         errors = evaluation.errors(run.cells)
@@ -64,9 +62,7 @@ def draw_low_rank(runs):
     error.axvline(blank[~cells.held_out].mean(), **plotting.DOTTED)
     error.axhline(blank[cells.held_out].mean(), **plotting.DOTTED, label="blank image")
     plotting.label_mark(error, "one seed", ".", alpha=0.6)
-    error.set(xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
-    plotting.log_scale(error, "xy")
-    plotting.panel(error, "e", "Errors")
+    plotting.set_panels("fig3", "cde", (axes[0, 0], maps[0], error))
     plotting.legend_below(numbers, ncols=2)
     return picture
 
@@ -137,17 +133,14 @@ def draw_embeddings(runs):
     constancy.axhline(1 / grid, **plotting.DOTTED, label="(d) noise, (e) blank image")
     errors.axhline(np.square(cells.truths[cells.held_out]).mean(), **plotting.DOTTED)
     plotting.label_seeds(ranks)
-    ranks.set(ylabel="exp(entropy)", yscale="log", ylim=(0.85, None))
+    ranks.set(yscale="log", ylim=(0.85, None))
     ranks.set_yticks(TICKS, TICKS)
     ranks.minorticks_off()
-    constancy.set(ylabel="energy constant along\nthe other axis", ylim=(0, 1.03))
-    errors.set(ylabel="MSE OOD", xlabel="energy that varies\nalong the other axis")
-    plotting.log_scale(errors, "xy")
+    plotting.set_panels("fig6", "cde", axes)
     errors.set_xlim(min(0.05, errors.get_xlim()[0]), 1.1)
     names = [name.removeprefix("lowrank_") for name in runs]
     for axis in axes[:2]:
         axis.set_xticks(range(len(names)), names, rotation=20)
         axis.set_xlim(-0.5, len(names) - 0.4)
-    plotting.panels(axes, "cde", ("Effective rank", "As in a stripe", "OOD errors"), wrap=34)
     plotting.legend_below(bottom)
     return picture

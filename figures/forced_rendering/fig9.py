@@ -27,7 +27,7 @@ def draw(runs):
         style = {"linewidth": 1.2, "label": TITLES[name]}
         plotting.draw_band(axis, angles, errors, "-", COLORS[name], log=True, **style)
     _draw_edges(axis, first)
-    plotting.panel(axis, "a", "Errors by angle")
+    plotting.set_panels("fig9", "a", [axis])
     _draw_layers(middle, first)
     _draw_images(bottom, runs)
     return picture
@@ -56,9 +56,6 @@ def _draw_edges(axis, run):
         angles, blank = low + (high - low) * gap.place, np.square(true[indices]).mean()
         axis.plot(angles, errors / blank, ":", color=color, linewidth=1.2, label=label)
     axis.axvspan(low, high, color=plotting.OOD_COLOR, alpha=0.12, linewidth=0, label="gap")
-    axis.set(xlabel="angle (degrees)", ylabel=plotting.RELATIVE, xlim=(0, circle.PERIOD))
-    axis.set_xticks(np.arange(0, circle.PERIOD + 1, 60))
-    plotting.log_scale(axis, "y")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)
 
 
@@ -120,5 +117,4 @@ def _draw_images(picture, runs):
     images = circle.cross_fade(*edges, [0.0, *gap.place[inner], 1.0])
     for axis, image in zip(axes[-1], images, strict=True):
         plotting.show_signal(axis, image, cells.amplitude)
-    plotting.panel(axes[0, 0], "c", "Below: the share outside the span of the edges' images", up=16)
-    plotting.panel(axes[-1, 0], "d", "A cross-fade of the edges' images", up=3)
+    plotting.set_panels("fig9", "cd", (axes[0, 0], axes[-1, 0]))

@@ -95,13 +95,9 @@ def draw_codes(runs):
         maps[index].set_title(f"{code} code", color=plotting.CODE_COLORS[code])
         maps[index].label_outer()
     plotting.label_mark(peaks, "by chance", plotting.TRIVIAL)
-    distance.set(xlabel="distance to the nearest\nID cell (pixels)", ylabel="share rendered OOD")
     peaks.set_xticks(range(2), ["images with\n2 or more peaks", "misplaced peaks\nin line"])
-    peaks.set(ylabel="share OOD", ylim=(-0.04, 1.08), xlim=(-0.4, 1.4))
     peaks.axhline(0.5, **plotting.DOTTED)
-    titles = "Images rendered (C1)", "By distance (C2)", "Held-out images with several peaks (C3)"
-    plotting.panels(axes, "abc", titles, wrap=28)
+    plotting.set_panels("codes", "abcd", (*axes, maps[0]))
     plotting.legend_below(top)
     bottom.colorbar(image, ax=maps, label="share of seeds\nthat render it", shrink=0.9, pad=0.01)
-    plotting.panel(maps[0], "d")
     return picture

@@ -43,8 +43,7 @@ def draw_superposition(runs):
     plotting.label_mark(numbers, "others'", plotting.TRIVIAL)
     plotting.label_seeds(numbers)
     numbers.set_xticks(list(names), names.values(), rotation=90)
-    numbers.set(ylabel="R² over OOD cells", ylim=(0, 1.02))
-    plotting.panel(numbers, "c", "Explained by a sum", wrap=30)
+    plotting.set_panels("fig1d", "c", [numbers])
     plotting.legend_below(last, ncols=2)
     return picture
 
@@ -53,20 +52,19 @@ def draw_superposition(runs):
 def draw_kernels(runs):
     runs = by_code(runs)
     cells = runs["bump"].cells
-    images = {
-        "Ideal": kernels.binary(cells.factors[cells.held_out]),
-        "True": kernels.cosine(kernels.gram(flat(cells.truths[cells.held_out]))),
-    }
-    for code, run in runs.items():
+    images = [
+        kernels.binary(cells.factors[cells.held_out]),
+        kernels.cosine(kernels.gram(flat(cells.truths[cells.held_out]))),
+    ]
+    for run in runs.values():
         held_out = run.maps["held_out"].ravel()
-        images[f"Drawn, {code}"] = run.maps["similarity.cosine"][np.ix_(held_out, held_out)]
+        images.append(run.maps["similarity.cosine"][np.ix_(held_out, held_out)])
     picture = plotting.new_figure(plotting.WIDTH, 2.3)
     axes = picture.subplots(1, len(images) + 1, width_ratios=[1] * len(images) + [1.3])
-    for axis, letter, (title, kernel) in zip(axes, "abcd", images.items(), strict=False):
+    for axis, kernel in zip(axes, images, strict=False):
         image = axis.imshow(kernel, origin="lower", vmin=0, vmax=1, interpolation="nearest")
         axis.set(xticks=[], yticks=[], xlabel="OOD cells")
-        plotting.panel(axis, letter, title)
-    axes[0].set_ylabel("OOD cells")
+    plotting.set_panels("fig1e", "abcde", axes)
     picture.colorbar(image, ax=axes[:-1], label="cosine similarity", shrink=0.7, pad=0.01)
     agreement = axes[-1]
     for index, (code, run) in enumerate(runs.items()):
@@ -78,8 +76,7 @@ def draw_kernels(runs):
     plotting.label_seeds(agreement)
     agreement.axhline(0, **plotting.FAINT)
     agreement.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
-    agreement.set(ylabel="correlation with drawn", ylim=(None, 1.02), xlim=(-0.5, 2.5))
-    plotting.panel(agreement, "e", "Correlation", wrap=19)
+    agreement.set_ylim(None, 1.02)
     plotting.legend_below(picture, agreement)
     return picture
 

@@ -15,11 +15,7 @@ from . import factor_maps
 
 LAYERS = 4  # of Figure 15
 QUANTILES = 0, 0.5, 1  # of its units of a layer, which are by rising interaction
-SHARES = {
-    "one_factor": "One factor alone explains",
-    "interaction": "x and y jointly explain",
-    "product": "A product of x and y explains",
-}
+SHARES = "one_factor", "interaction", "product"
 CURVES = {"x": plotting.VIOLET, "y": plotting.GREEN}
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # of the corner's width and height, none on the border
@@ -92,9 +88,7 @@ def draw_tuning(runs):
             values = run.layers(f"tuning.{metric}")
             plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name)
         plotting.name_layers(axis, values.shape[1])
-        axis.set(xlabel="layer", ylim=(-0.02, 1.05))
-    plotting.panels(axes, "cde", SHARES.values(), wrap=32)
-    axes[0].set_ylabel("share of a unit's variance")
+    plotting.set_panels("fig15", "cde", axes)
     plotting.legend_below(shares)
     return picture
 
@@ -117,7 +111,6 @@ def draw_stripes(runs):
     _draw_outputs(images, _by_bumps(runs), {"asked": run.cells.truths, "plus": plus})
     row = strip.subplots(1, len(names))
     factor_maps.volume_bar(strip, factor_maps.show_volumes(row, run), ax=row, pad=0.01, aspect=10)
-    plotting.panel(row[0], "d", "Volume, network of a")
     first_layer, pair = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     units = run.maps[f"units.{names[1]}"]
     axes = first_layer.subplots(-(-measure.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
@@ -125,10 +118,9 @@ def draw_stripes(runs):
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
-    plotting.panel(axes[0], "e", "Units of layer 1")
-    axes = pair.subplots(2, 2, sharex="col")
+    maps = pair.subplots(2, 2, sharex="col")
     likest = (1, "plus"), (len(names) - 2, "bump")
-    for (image, curves), (layer, name) in zip(axes, likest, strict=True):
+    for (image, curves), (layer, name) in zip(maps, likest, strict=True):
         units = run.unit_maps(names[layer])
         explained = _tuning(units)
         likeness = explained.main.min(axis=0) if name == "plus" else explained.product
@@ -138,8 +130,8 @@ def draw_stripes(runs):
         image.set_ylabel(f"most like\na {name}", fontsize=plotting.SMALL)
         _draw_curves(curves, unit, held_out)
         curves.set_ylabel("activation")
-    axes[0, 1].set_xlabel("")
-    plotting.panel(axes[0, 0], "f", f"A unit of layer 1 and one of layer {layer}")
+    maps[0, 1].set_xlabel("")
+    plotting.set_panels("fig4", "def", (row[0], axes[0], maps[0, 0]), layer=layer)
     plotting.legend_below(pair, curves, ncols=2)
     return picture
 
@@ -191,7 +183,6 @@ def draw_bumps(runs):
     training, images, numbers = picture.subfigures(1, 3, width_ratios=[1.1, 2.6, 3.1])
     stripes = training.subplots()
     plotting.show_signal(stripes, factor_maps.mosaic(true, 4, gap=true.max() / 3), true.max())
-    plotting.panel(stripes, "a", "All stripes")
     _draw_outputs(images, networks, {})
     error, accuracy = numbers.subplots(2, 1, sharex=True)
     positions = range(len(networks))
@@ -208,15 +199,12 @@ def draw_bumps(runs):
         plotting.show_numbers(error, positions, errors, *style, dots=color)
     error.axhline(1, **plotting.DOTTED, label="(c) a blank image's")
     plotting.label_seeds(error)
-    error.set(ylabel="relative MSE OOD")
-    plotting.log_scale(error, "y")
     for name, (color, label) in SCORES.items():
         shares = [plotting.ood_shares(run.late.cells, name) for run in networks.values()]
         style = color, label, plotting.mean_share
         plotting.show_numbers(accuracy, positions, shares, *style, dots=color)
     accuracy.set_xticks(positions, [name.replace(" ", "\n") for name in networks])
     accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) 90%")
-    accuracy.set(xlabel="in training", ylabel="share OOD", ylim=(-0.05, 1.05))
-    plotting.panels((error, accuracy), "cd", ("Held-out errors", "Held-out images"), wrap=60)
+    plotting.set_panels("fig7", "acd", (stripes, error, accuracy))
     plotting.legend_below(numbers, ncols=2)
     return picture

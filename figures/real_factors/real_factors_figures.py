@@ -10,11 +10,11 @@ from compgen_jax.studies.real_factors import real_factors_presets as presets
 from .. import plotting
 from ..figure import figure
 
-DRAWN = (  # of a run, whether held-out sprites are drawn, and a title
-    ("sprites_pixelwise_range", False, "Seen by the network of c"),
-    ("sprites_range", True, "Held out (a range), by a network that upsamples"),
-    ("sprites_pixelwise_range", True, "The same, by a per-pixel network"),
-    ("sprites_lowrank_range", True, "The same, by a low-rank decoder"),
+DRAWN = (  # of a run, and whether held-out sprites are drawn
+    ("sprites_pixelwise_range", False),
+    ("sprites_range", True),
+    ("sprites_pixelwise_range", True),
+    ("sprites_lowrank_range", True),
 )
 EXAMPLES = 6  # images of each
 KINDS = {"": "upsampled", "pixelwise_": "per pixel", "lowrank_": "low rank"}
@@ -62,7 +62,7 @@ def draw(runs):
     picture = plotting.new_figure(plotting.WIDTH, 6)
     images, numbers = picture.subfigures(1, 2, width_ratios=[2, 1.2])
     blocks = images.subfigures(len(DRAWN), 1)
-    for block, letter, (name, ood, title) in zip(blocks, "abcd", DRAWN, strict=True):
+    for block, letter, (name, ood) in zip(blocks, "abcd", DRAWN, strict=True):
         if name not in runs:
             continue
         cells, seed = runs[name].cells, plotting.median_seed(runs[name].cells)
@@ -74,12 +74,11 @@ def draw(runs):
         for axis, r2, close in zip(axes[1], r2_B, close_B, strict=True):
             plotting.frame(axis, "0.4" if close else plotting.OOD_COLOR)
             axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
-        plotting.panel(axes[0, 0], letter, title)
+        plotting.set_panels("sprites", letter, axes[0, :1])
     axis = numbers.subplots()
     there = {label: runs[name] for name, label in SHARES.items() if name in runs}
     _show_shares(axis, {label: claims.shapes_rendered(run) for label, run in there.items()})
-    axis.set_xlabel("share OOD")
-    plotting.panel(axis, "e", "Close matches", wrap=26)
+    plotting.set_panels("sprites", "e", [axis])
     plotting.label_mark(axis, "mean over seeds", color=plotting.OOD_COLOR)
     plotting.label_seeds(axis)
     plotting.legend_below(numbers)
@@ -124,8 +123,7 @@ def draw_columns(runs):
                 axis.set_title(f"column {line + 1}", pad=2, fontsize=plotting.SMALL)
     plotting.panel(images[0, 0], "a", "Squares", up=14)
     axes = below.subplots(1, 2)
-    panels = ("b", "square", "column", 3), ("c", "heart", "row", 4)  # and the factor
-    for axis, (letter, shape, line, factor) in zip(axes, panels, strict=True):
+    for axis, (shape, factor) in zip(axes, (("square", 3), ("heart", 4)), strict=True):
         for level, (where, (label, color)) in enumerate(NEARBY.items()):
             cells, lines = runs[f"sprites_{shape}s{where}"].cells, np.array(presets.NOWHERE[where])
             lines_B = np.round(11 * cells.factors[:, factor])
@@ -137,10 +135,9 @@ def draw_columns(runs):
             plotting.show_numbers(axis, lines + 1, shares, color, label, **style)
             means = [sharp[:, mask].mean() for mask in masks]
             axis.plot(lines + 1, means, color=color, **SHARP)
-            shown = np.setdiff1d(np.arange(6, 13), lines + 1)
-            axis.plot(shown, 0 * shown + 1.1 + 0.07 * level, "s", color=color, **ID_MARK)
-        axis.set(xlabel=line, ylabel="share rendered", ylim=(-0.04, 1.3), yticks=[0, 0.5, 1])
-        plotting.panel(axis, letter, f"{shape.capitalize()}s by {line}")
+            trained = np.setdiff1d(np.arange(6, 13), lines + 1)
+            axis.plot(trained, 0 * trained + 1.1 + 0.07 * level, "s", color=color, **ID_MARK)
+    plotting.set_panels("sprites_columns", "bc", axes)
     plotting.label_mark(axis, "shown", "s", markerfacecolor="white")
     axis.plot([], [], color=plotting.GREY, label="rendered sharply", **SHARP)
     title = "columns (b) or rows (c) of 7 to 12 in which the shape is shown"

@@ -19,13 +19,13 @@ from .. import plotting
 from ..figure import figure
 from ..forced_rendering.lookup import shares_by_distance
 
-# {layer's metric: its label} of a network that fails beside two that render
-BESIDE = {
-    "probe.ood_r2": "R² of a linear probe\nof x and y",
-    "factorization.ratio_of_means": "factorization score\n(Eq 7)",
-    "volume.log10_ratio": "log₁₀ of volume in the\nsquare over elsewhere",
-    "anova.interaction_ood": "interaction of x and y\n(share of variance)",
-}
+# of layers of a network that fails beside two that render
+METRICS = (
+    "probe.ood_r2",
+    "factorization.ratio_of_means",
+    "volume.log10_ratio",
+    "anova.interaction_ood",
+)
 DRAWN = {  # decoders whose drawings stand below one another
     "bump_cnn": "convolutional\ndecoder",
     "bump_cnn_stripes": "the same,\nstripes added",
@@ -100,15 +100,14 @@ def draw_beside_composer(runs):
     )
     picture = plotting.new_figure(plotting.WIDTH, 4.1)
     axes = picture.subplots(2, 2).ravel()
-    for axis, letter, (metric, label) in zip(axes, "abcd", BESIDE.items(), strict=True):
+    for axis, metric in zip(axes, METRICS, strict=True):
         for words, run, color, line in networks:
             values = np.median(run.late.layers(metric), axis=1)
             if metric == "probe.ood_r2":
                 values[:, -1] = np.nan
             plotting.draw_line(axis, values, values.shape[-1] - 1, color, line, words)
-        plotting.panel(axis, letter)
         plotting.name_layers(axis, values.shape[-1])
-        axis.set(ylabel=label, xlabel="layer")
+    plotting.set_panels("composer", "abcd", axes)
     axes[2].axhline(0, **plotting.DOTTED)
     plotting.legend_below(picture, axes[0], ncols=3)
     return picture
@@ -248,16 +247,11 @@ def draw_two_objects(runs):
     apart = np.abs(seconds - cells.factors).max(axis=1) >= APART_BY
     top = run.config.task.image.amplitude
     show = lambda axis, image, point, _, color: plotting.show_signal(axis, image, top, point, color)
-    for block, letter, mask, words in zip(
-        examples.subfigures(2, 1),
-        "ab",
-        (~cells.held_out, cells.held_out),
-        ("seen (ID)", "held out (OOD)"),
-        strict=True,
-    ):
+    blocks = zip("ab", examples.subfigures(2, 1), (~cells.held_out, cells.held_out), strict=True)
+    for letter, block, mask in blocks:
         indices = plotting.spread(mask & apart, EXAMPLES)
         axes = plotting.show_rows(block, rows, cells, indices, show)
-        plotting.panel(axes[0, 0], letter, f"The first bump is {words}")
+        plotting.set_panels("two_objects", letter, axes[0, :1])
     axes, late = maps.subplots(1, 2, sharey=True), run.late.cells
     panels = ("c", "rendered", "first"), ("d", "rendered_second", "second")
     for axis, (letter, score, name) in zip(axes, panels, strict=True):
@@ -289,17 +283,9 @@ def draw_three_factors(runs):
         style = {"markersize": 3, "linewidth": 1, "label": words}
         plotting.draw_band(distance, levels, shares, "o-", color, **style)
     accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
-    accuracy.set(ylabel="share of combinations", xlim=(-0.5, len(SCORES) - 0.5))
-    pairs.set_xticks(range(4))
-    pairs.set(xlabel="pairs of values seen\n(of three)", xlim=(-0.5, 3.5))
-    distance.set(xlabel="distance to the nearest\nID combination (cells)")
-    for axis in axes:
-        axis.set_ylim(-0.04, 1.06)
-    for axis in (pairs, distance):
-        axis.set_ylabel("good images OOD")
+    plotting.set_panels("three_factors", "abc", axes)
     plotting.label_regions(accuracy)
     plotting.legend_below(above, ncols=4)
-    plotting.panels(axes, "abc", ("Combinations", "By pairs seen", "By distance"), wrap=29)
     indices, rows = example_cells(box), {"asked": box.truths}
     for name, label in zip(THREE_FACTORS, ("box", "(x, y)", "(x, size)"), strict=False):
         rows[label] = runs[name].cells.predictions[0]

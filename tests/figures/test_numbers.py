@@ -203,7 +203,7 @@ def test_no_bound_is_dropped(drawn):
 
 
 def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
-    """And says which are of fewer seeds, or of seen cells."""
+    """And says how many trials failed, and which are of seen cells."""
     written = lambda axis: {text.get_position(): text.get_text() for text in axis.texts
                             if text.get_transform() == axis.transData}  # fmt: skip
     maps = lambda *change: drawn(why_not_figures.draw_holdout_map,
@@ -220,9 +220,10 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
         return row | ({"status": "failed"} if failed else {})
 
     held_out, outside = maps(change)
-    assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
-    assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
+    assert written(held_out) == {(0, 0): "0.2", (0, 1): "1", (1, 1): "1"}
+    assert written(outside) == {(0, 0): "0.001*", (0, 1): "0.002*", (1, 1): "0.024"}
     assert title_of(outside) == "Unseen ID cells (*: seen ones)"
+    assert held_out.figure.get_suptitle().endswith("3 trials failed")
 
 
 # --- tables ------------------------------------------------------------------------------------
