@@ -4,11 +4,12 @@ what decoders of every depth draw."""
 import numpy as np
 
 from compgen_jax.metrics import evaluation, spectra
+from compgen_jax.papers.forced_rendering.layer_claims import depth_of
 
 from .. import plotting
 from ..figure import figure
 from . import factor_maps
-from .lookup import CODES, by_depth, depth_of, flat
+from .lookup import CODES, by_depth, flat
 
 EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
 RANKS = "numerical_rank", "energy_rank", "participation_ratio"

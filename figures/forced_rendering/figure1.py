@@ -1,12 +1,9 @@
 """Figure 1a-c, and claims C1 to C3 over all four codes: what is drawn inside and outside the
 held-out region."""
 
-from math import isqrt
-
 import numpy as np
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 
 from .. import plotting
@@ -25,9 +22,11 @@ INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its 
 def draw(runs):
     runs, maps = by_code(runs), []
     for run in runs.values():
-        errors = run.error_at(signals.fine_points(run.cells.grid)).mean(axis=0)
-        side = isqrt(len(errors))
-        maps.append(errors.reshape(side, side) / np.square(run.cells.truths).mean())
+        side = 2 * run.cells.grid - 1  # x and y at every half pixel
+        halves = np.linspace(0, run.cells.grid - 1, side, dtype=np.float32)
+        points = np.stack(np.meshgrid(halves, halves), axis=-1).reshape(-1, 2)
+        errors = run.error_at(points).mean(axis=0).reshape(side, side)
+        maps.append(errors / np.square(run.cells.truths).mean())
     limits = {"norm": "log", "vmin": 1e-3, "vmax": max(2.0, *map(np.max, maps))}
     picture = plotting.new_figure(plotting.WIDTH, len(runs) * 2.1 + 0.1)
     scheme, networks = picture.subfigures(1, 2, width_ratios=[1, 4.6])

@@ -5,6 +5,7 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering.layer_claims import depth_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
@@ -23,10 +24,6 @@ def by_depth(runs: dict, name: str) -> list:
     """The run of this name and those of its other depths, by rising depth."""
     same = [run for key, run in runs.items() if key == name or key.startswith(f"{name}_depth")]
     return sorted(same, key=depth_of)
-
-
-def depth_of(run) -> int:
-    return run.config.model.depth
 
 
 def first_seed_layers(run, cells) -> dict:

@@ -37,12 +37,6 @@ def test_an_image_is_flooded_as_by_one_dilation_after_another():
         np.testing.assert_array_equal(signals._flooded(image, step), levels)
 
 
-def test_fine_points_hold_the_cells_and_run_x_first():
-    points = signals.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
-    np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), CELLS)
-    np.testing.assert_array_equal(points[0, :3], [[0, 0], [0.5, 0], [1, 0]])
-
-
 def test_stripes_are_those_of_the_cells_column_and_row():
     stripes = np.random.default_rng(0).random((2 * N, 3, 3))
     held_out = np.array([x + 2 * y > 20 for x, y in CELLS])

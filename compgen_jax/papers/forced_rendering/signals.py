@@ -62,13 +62,6 @@ def _flooded(signal_HxW, step):
 peak_maps = over_networks(jax.vmap(find_peaks, (0, None)))
 
 
-def fine_points(grid: int, per_pixel: int = 2):
-    """(M*M, 2) real points (x, y), `per_pixel` to a pixel, row-major; M = (N-1) per_pixel + 1."""
-    axis = np.linspace(0, grid - 1, (grid - 1) * per_pixel + 1, dtype=np.float32)
-    y, x = np.meshgrid(axis, axis, indexing="ij")
-    return np.stack([x.ravel(), y.ravel()], axis=1)
-
-
 def stripes_at(stripes_x2NxHxW, held_out_B):
     """The vertical and the horizontal stripe of each held-out cell, (..., Q, H, W) each.
     `stripes` are N vertical ones and then N horizontal ones. ValueError for other shapes."""
