@@ -94,9 +94,10 @@ def draw_remedies(runs):
         seen = claims.share(runs[name], ood=False).mean()
         axis.plot(seen, row, "s", color=plotting.ID_COLOR, **ID_MARK)
     shares = claims.predictors(runs["sprites_range"]).items()
-    share, best = max((np.mean(values), name) for name, values in shares)
+    means = {name: np.mean(share) for name, share in shares}
+    best = max(means, key=means.get)
     label = f"best trivial predictor: {best.replace('_', ' ')}"
-    axis.axvline(share, **plotting.DOTTED, label=label)
+    axis.axvline(means[best], **plotting.DOTTED, label=label)
     axis.set_xlabel("share rendered")
     plotting.label_regions(axis)
     plotting.legend_below(picture, axis)

@@ -11,7 +11,6 @@ import functools
 import numpy as np
 
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed
-from compgen_jax.models.conv import Conv
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
@@ -60,17 +59,9 @@ SWEEP = SHORT | {"model.depth": 3, "model.width": 32, "training.seeds": (0, 1, 2
 
 # --- bases -------------------------------------------------------------------------------------
 
-# CNN(E, 64, 4) on 2000 bumps around the donut's hole, 50 epochs (Figure 1)
-BUMP_CNN = Config(
-    name="bump_cnn",
-    task=Bump(
-        grid=28,
-        code=CodeConfig(name="bump"),
-        support=SupportConfig(region="donut", low=6, high=22, samples=2000),
-    ),
-    model=Conv(depth=4, width=64),
-    training=TrainingConfig(epochs=50, evaluate_every=5, seeds=SEEDS),
-)
+# Figure 1, whose settings are the defaults of configs: CNN(E, 64, 4) of the bump code, on 28 by 28
+# pixels, of 2000 bumps around a hole from 6 to 22; 50 epochs
+BUMP_CNN = Config(name="bump_cnn", training=TrainingConfig(seeds=SEEDS))
 RAMP_CNN = changed(BUMP_CNN, {"task.code.name": "ramp"})
 # MLP(E, 256, 3) of the bump code and MLP(E, 128, 3) of the ramp, 20 epochs (appendix F.3)
 MLP = {"model.name": "mlp", "model.depth": 3, "training.epochs": 20}
@@ -104,8 +95,6 @@ LOWRANK = Config(
 # all 56 stripes, once each, and perhaps a few bumps from outside the corner (section 4.2)
 STRIPES = Config(
     task=Bump(
-        grid=28,
-        code=CodeConfig(name="bump"),
         support=SupportConfig(region="corner", low=12, sampling="without_replacement", samples=0),
         stripes=StripesConfig(copies=1),
     ),
@@ -115,7 +104,6 @@ STRIPES = Config(
 # pixels share it, and it composes without any remedy.
 PIXELWISE = Config(
     task=Bump(
-        grid=28,
         image=ImageConfig(polarity="upright"),
         code=CodeConfig(name="onehot"),
         support=SupportConfig(region="corner", low=14, sampling="every_cell"),
@@ -136,14 +124,14 @@ TRANSFORMER = {
 # The authors' encoders: the task of Figure 1 turned round (in their code). They give the bump code
 # of an image after 20 epochs, or x and y in pixels after 50; without weight decay.
 ENCODER = Config(
-    task=Inverse(grid=28, support=BUMP_CNN.task.support, answer="code"),
+    task=Inverse(),
     model=Encoder(),
-    training=TrainingConfig(epochs=20, weight_decay=0.0, evaluate_every=5, seeds=SEEDS[:4]),
+    training=TrainingConfig(epochs=20, weight_decay=0.0, seeds=SEEDS[:4]),
 )
 # the network of Figure 9 in the authors' notebook: one digit, turned, but for a gap of angles
 ROTATION = Config(
     task=Rotation(),
-    model=ConvBatchNorm(width=128),
+    model=ConvBatchNorm(),
     training=TrainingConfig(
         epochs=200,
         evaluate_every=20,
@@ -161,7 +149,6 @@ SCALING = Config(
         support=SupportConfig(region="none", side=16 / 28, require_marginals=False),
         stripes=StripesConfig(order="shuffled"),
     ),
-    model=Conv(depth=4, width=64),
     training=TrainingConfig(steps=4000, seeds=SEEDS),
     sweep=SweepConfig(
         axes={
@@ -189,7 +176,6 @@ MEDIUM_SCALING = SWEEP | {
 HOLDOUT_MAP = Config(
     task=Bump(
         support=SupportConfig(
-            region="donut",
             side=0.2,
             sampling="real",
             samples=1000,
@@ -197,7 +183,6 @@ HOLDOUT_MAP = Config(
             require_marginals=False,
         )
     ),
-    model=Conv(depth=4, width=64),
     training=TrainingConfig(steps=1000, seeds=SEEDS),
     sweep=SweepConfig(
         {"task.grid": (24, 28, 32, 36, 40), "task.support.side": (0.2, 0.3, 0.4, 0.5, 0.6)}

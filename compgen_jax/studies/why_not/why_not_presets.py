@@ -5,7 +5,6 @@ stripes give."""
 import functools
 
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.models.conv import Conv
 from compgen_jax.papers.forced_rendering import bump_presets as paper
 from compgen_jax.papers.forced_rendering.bump_presets import (
     BUMP_CNN,
@@ -61,11 +60,9 @@ RUNS["bump_cnn_square_9"] = Preset(BUMP, SMALL_HOLE, **PAPER)
 # bumps with a third factor, their size; a box of combinations is held out
 THREE_FACTORS = Config(
     task=Bump(
-        grid=28,
-        size=SizeConfig(values=12, smallest=0.8, largest=2.5, low=3, high=8),
-        support=SupportConfig(region="donut", low=6, high=22, samples=10_000),
+        size=SizeConfig(values=12, largest=2.5, low=3, high=8),
+        support=SupportConfig(samples=10_000),
     ),
-    model=Conv(depth=4, width=64),
     training=TrainingConfig(steps=8000, evaluate_every=1000, seeds=SEEDS),
 )
 RUNS["three_factors"] = Preset(

@@ -15,7 +15,7 @@ from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import stripe_points
 from tests.papers.criteria.known_maps import GRID, SEEDS, bumps, jittered, scorer_of
-from tests.papers.criteria.matrix import Matrix, rows_of
+from tests.papers.criteria.matrix import Matrix, rows_of, runs_by
 
 NOISE = 0.05  # of a stripe's energy
 
@@ -73,14 +73,6 @@ def decoders() -> dict[str, Run]:
     return known
 
 
-def in_place_of(ablation: str):
-    """In the place of one ablation; the others are as the sentence says."""
-    names = {"none": "cut", "entropy": "cut", "variance": "stripes", "both": "stripes"}
-    return lambda name, known: {
-        each: known[decoder] for each, decoder in (names | {ablation: name}).items()
-    }
-
-
 # --- errors of ablations -----------------------------------------------------------------------
 
 ERRORS = {  # (ID, OOD) in thousandths, with no penalty, entropy, variance, both
@@ -115,7 +107,10 @@ def ablations() -> dict[str, dict[str, Run]]:
     return known
 
 
-BESIDE = {"K9/entropy": in_place_of("entropy"), "K9/variance": in_place_of("variance")}
+BESIDE = {  # in the place of one ablation; the others are as the sentence says
+    "K9/entropy": runs_by(none="cut", entropy="", variance="stripes", both="stripes"),
+    "K9/variance": runs_by(none="cut", entropy="cut", variance="", both="stripes"),
+}
 OF_ERRORS = rows_of(ON_ERRORS)
 MATRICES = {
     "low rank": Matrix(decoders, rows_of(ON_DECODERS), BESIDE),

@@ -23,7 +23,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
-from tests.papers.criteria.matrix import Matrix, rows_of
+from tests.papers.criteria.matrix import Matrix, rows_of, runs_by
 from tests.scoring import scorer
 
 SEEDS = 3  # slightly different copies of everything known
@@ -40,10 +40,11 @@ def bumps(region: str) -> Bump:
     return Bump(grid=GRID, support=SUPPORTS[region])
 
 
-def scorer_of(config: Bump):
+def scorer_of(settings):
     """A task's scorer, and what it says of a network that draws nothing."""
-    score, grid = scorer(config.make()), config.grid
-    return score, score(np.zeros((1, grid**2, grid, grid), np.float32))
+    task = settings.make()
+    truths = results.truths_at(task, tasks.points(task))
+    return scorer(task, truths), scorer(task, truths)(np.zeros((1, *truths.shape), np.float32))
 
 
 def jittered(images, seeds: int = SEEDS, amplitude: float = 1.0):
@@ -244,11 +245,6 @@ def counted(name: str, known: dict, other: str = ""):
     return {"net": seeds_of(known, [name, other or name] * (LADDER_SEEDS // 2))}
 
 
-def besides(argument: str, other: str, control: str) -> dict:
-    """A known answer in the place of a control, or of the network with another code."""
-    return lambda name, known: {argument: known[name], other: known[control]}
-
-
 BESIDE = {
     **dict.fromkeys(("K5", "K5.added", "K5.baselines", "K5.shuffled", "C10.rendered"), counted),
     "C10.baselines": counted,
@@ -261,10 +257,10 @@ BESIDE = {
     "C4.kernel/ramp": lambda name, known: {
         "net": Run.known(range(SEEDS), cells=known[name].cells, **known["ramp kernels"])
     },
-    "C2.overlap": besides("net", "control", "superposer"),
-    **dict.fromkeys(("C5.codes", "C5.codes_true_images"), besides("bump", "ramp", "superposer")),
-    "C10": besides("net", "none", "plus"),
-    **dict.fromkeys(("C15", "C15.true_images"), besides("both", "none", "lookup")),
+    "C2.overlap": runs_by(net="", control="superposer"),
+    **dict.fromkeys(("C5.codes", "C5.codes_true_images"), runs_by(bump="", ramp="superposer")),
+    "C10": runs_by(net="", none="plus"),
+    **dict.fromkeys(("C15", "C15.true_images"), runs_by(both="", none="lookup")),
 }
 
 # --- ladders of networks -----------------------------------------------------------------------

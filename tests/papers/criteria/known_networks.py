@@ -23,7 +23,7 @@ from compgen_jax.metrics.reference_images import World, neighbours, world_of
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.supports import SupportConfig
 from tests.papers.criteria.known_maps import GAIN, SEEDS, bumps, images, scorer_of
-from tests.papers.criteria.matrix import Matrix, rows_of
+from tests.papers.criteria.matrix import Matrix, rows_of, runs_by
 
 HIDDEN = 3  # layers
 UNITS, BEYOND = 8, 2  # along each axis, and on either side of it: so volumes know no border
@@ -193,10 +193,6 @@ def of_size(run: Run, depth: int = 0, bumps: int = 0, layers=slice(None)) -> Run
     return Run.known(run.seeds, run.cells, numbers, config=config)
 
 
-def beside_composer(name, known):
-    return {"net": known[name], "composer": known[RANDOM]}
-
-
 def of_two_depths(name, known):
     others = [of_size(known[name], depth=2), of_size(known[OTHER], depth=6)]
     return {"net": of_size(known["composer"], depth=4), "others": others}
@@ -222,7 +218,7 @@ def with_more_bumps(name, known, fewer=("stripes", "halfway")):
 # a fall in the last hidden layer alone: halfway, and down to the drawn one's
 ONCE, FURTHER = [0, 0, 0, 2, 4], [0, 0, 0, 4, 4]
 BESIDE = {
-    **dict.fromkeys(("C6.composer", "C6.score", "C7.composer"), beside_composer),
+    **dict.fromkeys(("C6.composer", "C6.score", "C7.composer"), runs_by(net="", composer=RANDOM)),
     "C6.mlp/once": beside_cnn("", "swirling", ONCE),
     "C6.mlp/further": beside_cnn("", "swirling", FURTHER),
     "C6.mlp/both": beside_cnn("", "swirling", ONCE, FURTHER),
@@ -230,14 +226,11 @@ BESIDE = {
     **dict.fromkeys(("C7.mlp/mlp", "C7.mlp_size/mlp"), beside_cnn("", "fading")),
     **dict.fromkeys(("C7.mlp/cnn", "C7.mlp_size/cnn"), beside_cnn("swelling", "")),
     # with stripes and with bumps alone, which distort the volume
-    **dict.fromkeys(
-        ("C12", "C12.spread", "C12.donut"),
-        lambda name, known: {"stripes": known[name], "alone": known["inwards"]},
-    ),
+    **dict.fromkeys(("C12", "C12.spread", "C12.donut"), runs_by(stripes="", alone="inwards")),
     "C13": with_more_bumps,
     "C13/sharp": lambda name, known: with_more_bumps(name, known, (name, name)),
     # bumps alone turn stripes into bumps halfway
-    "C13.bumps_alone": lambda name, known: {"net": known[name], "alone": known["halfway"]},
+    "C13.bumps_alone": runs_by(net="", alone="halfway"),
 }
 # the features of any decoder turn from a code into an image; some composers are less decodable
 FALL = """

@@ -13,9 +13,9 @@ from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
+from tests.papers.criteria import known_maps
 from tests.papers.criteria.known_maps import SEEDS, beside, jittered
-from tests.papers.criteria.matrix import Matrix, rows_of
-from tests.scoring import scorer
+from tests.papers.criteria.matrix import Matrix, rows_of, runs_by
 
 ANOTHER = "another-object"
 BLACK, BLACKER = 1e-2, 1e-4  # what 0 is before a sigmoid
@@ -75,11 +75,9 @@ ANGLES = 144  # with fewer, the interval of a share is too wide for K6
 
 @cache
 def scorer_of(objects=OBJECTS, angles: int = ANGLES, side: int = 16):
-    """The scorer of turned objects, of which the first has a gap, and what it says of a network
-    that draws nothing."""
+    """`known_maps.scorer_of` turned objects, of which the first has a gap."""
     gap = GapConfig(of=objects[:1] if len(objects) > 1 else ())
-    score = scorer(Rotation(side=side, objects=objects, angles=angles, gap=gap).make())
-    return score, score(np.zeros((1, angles * len(objects), side, side), np.float32))
+    return known_maps.scorer_of(Rotation(side=side, objects=objects, angles=angles, gap=gap))
 
 
 def turned(*task) -> dict[str, Run]:
@@ -136,16 +134,15 @@ def beside_kernels(name, known):
     return {"net": beside(several[name].cells, several["mixture"].cells)}
 
 
-def single(name, known):
-    """One object has no other, so `another-object` is asked of several."""
-    return {"single": known["single"].get(name, known["several"][name])}
-
-
 BESIDE = {
-    **dict.fromkeys(("C14", "C14.logits"), single),
+    # one object has no other, so `another-object` is asked of several
+    **dict.fromkeys(
+        ("C14", "C14.logits"),
+        lambda name, known: {"single": known["single"].get(name, known["several"][name])},
+    ),
     "C14.other_objects": lambda name, known: {"several": known["several"][name]},
     **dict.fromkeys(("K6", "K6.predictors"), beside_kernels),
-    "C14.curve": lambda name, known: {"single": known[name]},
+    "C14.curve": runs_by(single=""),
 }
 # On 28 pixels a mixture that is black and white lies near the span as well, and no mixture
 # resembles the turned image; on 16 some do. What is not tried depends on the object, or is within

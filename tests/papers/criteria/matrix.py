@@ -21,6 +21,11 @@ class Matrix(NamedTuple):
     beside: dict[str, Callable] = {}
 
 
+def runs_by(**answers: str) -> Callable:
+    """Runs by argument: known answers, and for '' the one that is tried."""
+    return lambda name, known: {key: known[answer or name] for key, answer in answers.items()}
+
+
 def rows_of(*tables: str) -> dict[str, dict[str, str]]:
     """The rows of a `Matrix` by tables of words that have one line for each claim or, if they begin
     with 'answer', for each known answer. '.' is not tried."""
