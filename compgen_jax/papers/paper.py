@@ -1,7 +1,7 @@
 """A paper, or a study, is its runs and its claims.
 
-Names of runs are the same at every scale ('bump_cnn'); the config behind a name may have another
-name ('bump_cnn_quick', 'ramp_cnn_trained'), which is that of its directory and of its summary.
+Names of runs ('bump_cnn') are the same at every scale; the config behind one may have another
+('ramp_cnn_trained'), that of its directory and of its summary.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from compgen_jax.papers.variations import Group
 
 
 class Paper(NamedTuple):
-    """title: of the paper's parts of a page.  runs: scale -> configs by name, sweeps among them
-    (`config.is_sweep`), in training order.  claims: its rows, in the order of the page.  note: what
-    a reader of its verdicts should know.  folder: with `claims.md`, objections and changed
-    criteria.  settings: what the paper leaves open around its base networks (`papers.variations`).
-    more: finished runs by name -> further runs by name that are made of them, or written down."""
+    """title: of the paper's parts of a page. runs: scale -> configs by name, sweeps among them, in
+    training order. claims: in the order of the page. note: what a reader of its verdicts should
+    know. folder: with `claims.md`, objections and changed criteria. settings: what the paper leaves
+    open around its base networks. more: finished runs by name -> further runs that are made of
+    them, or written down."""
 
     title: str
     runs: Callable[[str], dict[str, Config]]

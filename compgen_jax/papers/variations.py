@@ -1,15 +1,11 @@
 """Runs at their scales, and the settings that are changed around them.
 
-A paper's presets are one table by the name of the run. The name is the same at both
-scales; `Preset.config` is what it stands for at one.
-
-A verdict that holds at one setting may fail at another. So a group of base networks is trained
-again at every setting of its list, and its claims are judged there once more:
+A run has the same name at both scales. A group of base networks is trained again at every setting
+of its list, and its claims are judged there once more:
 
     SETTINGS = (Group(("bump_cnn",), {"depth 2": {"model.depth": 2}, "width x2": times(...)}),)
 
-A setting has the same name in every group: claims that compare networks of two groups are judged
-where both have it.
+Claims that compare networks of two groups are judged where both have the setting.
 """
 
 import itertools
@@ -30,10 +26,9 @@ class Preset(NamedTuple):
 
     base: a config, or the preset that this one is a variant of.  values: what is changed at every
     scale.  quick, paper: what is changed at one; a config is named after its run, '..._quick' at
-    quick scale, unless these set its name.  scales: those at which the run exists.  takes: how long
-    training of all seeds takes on 2 CPU cores, at each of these scales; only a preset with times
-    can be named by `--config`.  result: what came out at a scale, where its summary is not in
-    docs/results, or what else is to say of it.
+    quick scale, unless these set its name.  scales: those at which the run exists.  takes: the time
+    of training on 2 CPU cores at each of these; only a preset with times can be named by
+    `--config`.  result: what came out at a scale, where docs/results has no summary.
     """
 
     base: "Config | Preset"

@@ -1,8 +1,7 @@
 """The authors' own numbers, of networks that they published or printed, beside those of ours.
 
-authors.csv: one network each, by our run of the same settings. `blank` is a blank image's error on
-the authors' images of the region, where known; `source`, on a network's first line, says where its
-numbers are from, and what exactly was measured.
+authors.csv: one network each. `blank` is a blank image's error on the authors' images of the
+region; `source`, on a network's first line, says where its numbers are from.
 """
 
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Figures 2 and 10 to 14, and ranks: what every layer of a decoder keeps of the two factors, and
-what decoders of every depth draw."""
+"""Figures 2 and 10 to 14, and ranks: layers of decoders of every depth, and what they draw."""
 
 import numpy as np
 
@@ -49,8 +48,8 @@ def draw_layers(runs):
 
 
 def _draw_lines(axis, networks, code, metric, dashed=False):
-    """A metric by layer of a code's networks, a line for every depth. The drawn image stands apart
-    on the right, where images of all depths and codes stand one above the other."""
+    """A metric by layer of a code's networks, a line for every depth. The images of all stand one
+    above the other on the right."""
     runs_of_all = [run for runs in networks.values() for run in runs]
     end = max(len(run.layer_names) for run in runs_of_all) - 1
     depths = sorted({depth_of(run) for run in runs_of_all})

@@ -10,8 +10,8 @@ OF_BUMPS = {"id.blank_mse", "id.position_accuracy"}  # what summaries of images 
 
 
 def table(runs: dict) -> list[str]:
-    """Lines of RESULTS.md from finished runs by name: what decoders of bumps score, beside what the
-    authors' own did, and what all other networks score. It needs their configs and summaries."""
+    """Lines of RESULTS.md on finished runs by name: what decoders of bumps score, beside what the
+    authors' own did, and all other networks."""
     runs = {name: run for name, run in runs.items() if not run.config.is_sweep}
     of_bumps = {
         run.config.name: run.summary

@@ -42,8 +42,7 @@ def flat(images_BxHxW) -> np.ndarray:
 
 def shares_by_distance(runs: dict) -> list[dict]:
     """Rows of the share of held-out cells rendered, by distance to the nearest ID cell in pixels:
-    mean over seeds of the median over late checkpoints, by each network and by the two predictors
-    from its codes."""
+    mean over seeds, of each network and of the two predictors from its codes."""
     rows = []
     for name, run in runs.items():
         for predictor in ("cells", *plotting.FROM_CODES):

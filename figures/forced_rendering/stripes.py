@@ -164,9 +164,8 @@ def _draw_outputs(picture, networks: dict, others: dict):
 
 
 def _show_range(axis, image, factors, amplitude, color):
-    """An image from its lowest value, white, to its highest, black; both are printed below in units
-    of the amplitude. Stripes do not teach the level of the background, and above a low one the arms
-    of a plus would not show."""
+    """An image from its lowest value, white, to its highest, black, as a plus would not show above
+    a low background; both are printed below in units of the amplitude."""
     low, high = float(np.min(image)), float(np.max(image))
     plotting.show_signal(axis, image, high, factors, color, lowest=low)
     text = f"{low / amplitude:.1f} to {high / amplitude:.1f}"

@@ -1,5 +1,4 @@
-"""What helps a decoder on held-out bumps, and what does not: controls, kinds of decoders, stripes,
-ties of input weights, a second object, a third factor."""
+"""What helps a decoder on held-out bumps, and what does not."""
 
 from functools import partial
 

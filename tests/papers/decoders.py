@@ -79,12 +79,3 @@ def named(claims, name: str):
 def judged(claim, case=None, **runs):
     """The row of a claim, at its first case unless another is given."""
     return judge(claim, runs, claim.cases[0] if case is None else case)
-
-
-def is_rendered(image, truth, nearest):
-    """The three parts of `tasks.images.rendered`, in float64."""
-    image, truth, nearest = (np.asarray(one, np.float64).ravel() for one in (image, truth, nearest))
-    if not np.ptp(image) > 1e-6:  # nor if a pixel is not finite
-        return False
-    r, of_nearest = (np.corrcoef(image, other)[0, 1] for other in (truth, nearest))
-    return r >= np.sqrt(0.75) and 0.5 <= np.polyfit(truth, image, 1)[0] <= 2 and r > of_nearest

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.papers.forced_rendering import control_claims, figure1_claims, image_quantities
-from compgen_jax.tasks import baselines
+from compgen_jax.tasks import baselines, images
 from tests.papers.decoders import (
     CELLS,
     SETTINGS,
@@ -13,7 +13,6 @@ from tests.papers.decoders import (
     cell_results,
     decoder,
     draw,
-    is_rendered,
     judged,
     run,
 )
@@ -63,8 +62,8 @@ def test_shares_of_trivial_predictors_are_counted_one_by_one():
     shares = image_quantities.trivial_shares(cells)
     assert shares.keys() == baselines.GRID_PREDICTORS.keys() and max(shares.values()) > 0
     for name, predict in baselines.GRID_PREDICTORS.items():
-        images = zip(predict(known), known.truths, known.nearest, strict=True)
-        hits = [is_rendered(*each) for each in images]
+        drawn = zip(predict(known), known.truths, known.nearest, strict=True)
+        hits = [images.rendered(*each) for each in drawn]
         assert shares[name] == pytest.approx(np.mean(np.array(hits)[cells.held_out])), name
 
 

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from compgen_jax.tasks import images
 from compgen_jax.tasks.bump import ImageConfig, bump
-from tests.papers.decoders import is_rendered
 
 
 @pytest.mark.parametrize("tolerances", [(1.0, 0.25), (2.5, 1.5)])
@@ -61,8 +60,7 @@ PREDICTIONS = {
 def test_rendered_is_its_definition(rendered):
     for prediction in map(np.asarray, PREDICTIONS[rendered]):
         assert images.rendered(prediction, TRUTH) == bool(rendered)
-        for definition in (images.rendered, is_rendered):
-            assert definition(prediction, TRUTH, SEEN) == (rendered is True)
+        assert images.rendered(prediction, TRUTH, SEEN) == (rendered is True)
 
 
 def test_squared_correlation_is_numpys_where_it_is_positive():

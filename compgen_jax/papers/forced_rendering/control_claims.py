@@ -53,8 +53,8 @@ def another_object_lights(net, second=False):
 
 
 def on_lit_pixels(cells: CellResults, scores: Callable):
-    """The results with the pixels blanked that no seen image lit, scored anew by `scores`, and (B,)
-    bool, the held-out cells whose own pixel was lit."""
+    """The results with the pixels blanked that no seen image lit, scored anew, and (B,) bool, the
+    held-out cells whose own pixel was lit."""
     lit = lit_pixels(cells)
     x, y = cells.factors.round().astype(int).T
     drawn, truths = cells.predictions * lit, cells.truths * lit

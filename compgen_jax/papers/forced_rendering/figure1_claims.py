@@ -91,11 +91,9 @@ def succeeds_near_the_edge(net, control=None):
 
 
 class AlignedPeaks(NamedTuple):
-    """Per network: the share of OOD images with several peaks, and the aligned share of misplaced
-    peaks with what it would be by chance. A misplaced peak is more than a pixel away, and aligned
-    if it is within a pixel of the right column or row. Chance is the share of pixels, of seen cells
-    or of all, that are so placed.
-    """
+    """Per network: the share of OOD images with several peaks, and the share of misplaced peaks,
+    more than a pixel away, that are within a pixel of the right column or row; `chance` is the
+    share of pixels, of seen cells or of all, that are so placed."""
 
     several: np.ndarray
     aligned: np.ndarray

@@ -25,8 +25,8 @@ GAP = ({"case": "cos_sin"},)
 
 class Mixing(NamedTuple):
     """Means over the gap's cells, by network: shares of the squared norm outside the span of the
-    edges' images, mixing shares, and squared errors to the edges' linear cross-fade and to the true
-    images; the share outside of true images, and the cross-fade's mixing share."""
+    edges' images, mixing shares, squared errors to the edges' cross-fade and to the true images;
+    the true images' share outside, and the cross-fade's mixing share."""
 
     residual: np.ndarray
     share: np.ndarray
@@ -98,8 +98,8 @@ def rendered_in_gap(results: CellResults, predictions=None):
 
 
 def trivial_shares(results: CellResults) -> dict[str, float]:
-    """The share of the gap that baselines render; 'other' is whichever other object that was seen
-    at the same angle is nearest. ValueError if none was."""
+    """The share of the gap that baselines render; 'other' is the nearest other object that was seen
+    at the same angle. ValueError if none was."""
     true = results.truths.astype(np.float64)
     names = "blank", "mean seen", "nearer edge", "cross-fade", "other"
     drawn = {name: np.zeros_like(true) for name in names}

@@ -103,12 +103,8 @@ def counted(rows, count: Count) -> list[dict]:
 
 
 def seen_share(rows, curve: Curve, count: Count) -> np.ndarray:
-    """(S, K) share of seen cells that have the curve's score, by seed and grid size, by the
-    decoders at the thresholds.
-
-    At a threshold is the smallest number at or above it, or else the largest. NaN where the
-    threshold is unknown, or no number has a seen cell, as stripes alone show none.
-    """
+    """(S, K) share of seen cells that have the curve's score, by seed and grid size, at the
+    smallest number at or above the threshold, or else the largest; NaN where either is unknown."""
     pairs, score = {}, curve.score.rpartition(".")[2]
     for row in counted(rows, count):
         share = row[f"seen.{score}"]
@@ -129,9 +125,8 @@ def seen_share(rows, curve: Curve, count: Count) -> np.ndarray:
 
 
 def conditions(sweep, scheme: str, readings: list[Reading], table=None):
-    """On the exponents of N by these readings, over the N from `LEAST_GRID` up; over all N, as a
-    preview, where fewer than two are as large. `table`: a sweep of as many epochs, not steps, whose
-    decoders are scored instead."""
+    """On the exponents of N by these readings, over the N from `LEAST_GRID` up, or, as a preview,
+    over all N. `table`: a sweep of as many epochs, not steps, that is scored instead."""
     table = table or sweep
     rows, preview = completed(table.rows, table.config), ""
     grids = sorted({row[GRID] for row in rows})

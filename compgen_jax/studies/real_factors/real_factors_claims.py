@@ -233,8 +233,8 @@ def what_is_shown_nearby_counts(net, plain):
 
 @cache
 def main_effects(settings) -> dict[tuple[str, str], float]:
-    """By the names of two factors: the share of the pixels' variance over their values in what each
-    of both does by itself. What is held out has no part in it."""
+    """By the names of two factors, the share of the pixels' variance in what each does by itself,
+    whatever is held out."""
     scene = settings.scene()
     return marginals.main_effects_of_pairs(scene.picture, scene.factors)
 

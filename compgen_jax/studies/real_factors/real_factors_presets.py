@@ -1,9 +1,7 @@
 """The runs on sprites, Montero's decoders of dSprites, and the settings around them.
 
-Decoders are given the true factors (Montero et al., ICLR 2021). So what a decoder cannot draw is
-not for want of a representation. The presets hold out squares on the right, Montero's recombination
-to a range. The quick rate was chosen on another seed by its ID error: .0014 at .001, .0008 at .003
-(all ID images are rendered by either).
+Decoders are given the true factors (Montero et al., ICLR 2021), so that what a decoder cannot draw
+is not for want of a representation. The quick rate was chosen on another seed by its ID error.
 """
 
 import functools

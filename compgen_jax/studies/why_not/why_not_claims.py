@@ -31,7 +31,7 @@ COMPOSE = "share of seeds that compose"
 
 def composes(run, share=rendered):
     """(S, C) bool: a network renders more than half of the held-out cells, and more than the
-    interpolator does. `share`: of `CellResults`, the share of cells rendered."""
+    interpolator, by a `share` of `CellResults`."""
     of_network = share(run.late.cells)
     return (of_network > 0.5) & (of_network > share(run.late.interpolator))
 
@@ -45,14 +45,13 @@ def most_fail(does, name: str) -> Condition:
 
 
 def ladder(support: str) -> dict[str, str]:
-    """The name of every rung's run, by rung: from weights that know what is drawn beside a pixel to
-    weights that know a pixel by its place."""
+    """The name of every rung's run, by rung: to weights that know a pixel by its place."""
     return {rung: f"ladder_{rung}_{support}" for rung in RUNGS}
 
 
 def rise(rungs, share=rendered, name: str = "") -> Condition:
-    """On the slope, over the rungs of a ladder, of the share of seeds that compose. It is the mean
-    of the slopes of every seed's answers, so that the interval is over seeds."""
+    """On the slope, over the rungs of a ladder, of the share of seeds that compose: the mean of the
+    slopes of every seed's answers."""
     answers = [median_over_checkpoints(composes(run, share).astype(float)) > 0.5 for run in rungs]
     slopes = slope(np.stack(answers, axis=-1).astype(float))
     return above(0, slopes, f"rise from rung to rung of the share of seeds that compose{name}")

@@ -1,6 +1,5 @@
-"""Why do networks not compose a square of bumps, and what lets them? Around the square of the first
-paper's quick networks: a ladder of decoders, other squares, which weights read the code, and what
-stripes give."""
+"""Why do networks not compose a square of bumps, and what lets them? Other decoders, squares,
+weights that read the code, and stripes, around the first paper's quick networks."""
 
 import functools
 
