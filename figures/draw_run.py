@@ -102,7 +102,7 @@ def draw_layers(axis, run, lines: dict):
 
 
 def draw_along(axis, factor, column_B, cells):
-    errors_TxB = evaluation.errors(cells)
+    errors_TxB = cells.scores[cells.error]
     regions = (
         (~cells.held_out, "s", "--", plotting.ID_COLOR, "white", "seen (ID)"),
         (cells.held_out, "o", "-", plotting.OOD_COLOR, plotting.OOD_COLOR, "held out (OOD)"),

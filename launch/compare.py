@@ -37,24 +37,28 @@ def main():
     task, summaries = runs[0].task, [run.summary for run in runs]
     shares = set.intersection(*(directory.share_names(path) for path in paths)) - {task.error}
     scores = compare(*summaries, seeds, task, shares)
-    differ = []
-    for name, values in differences(*(run.config for run in runs)).items():
-        first, second = (text.UNKNOWN if value is ABSENT else value for value in values)
-        differ.append(f"{name} {first} | {second}")
+    differ = [
+        f"{name} " + " | ".join(text.UNKNOWN if value is ABSENT else str(value) for value in values)
+        for name, values in differences(*(run.config for run in runs)).items()
+    ]
     for letter, path, run in zip("AB", paths, runs, strict=True):
         print(f"{letter}: {path} ({run.config.name})")
     print("their configs differ in: " + (", ".join(differ) or "nothing"))
     print(f"{len(seeds)} common seeds: {', '.join(map(str, seeds))}")
     print("\n".join(table(scores)))
     print(NOTE)
-    out = Path(OUT.value or default_out(*paths))
+    # by the last names of the paths, and by those above them where these agree
+    first, second = (path.resolve().parts for path in paths)
+    longest = range(1, max(len(first), len(second)))
+    count = next((n for n in longest if first[-n:] != second[-n:]), 1)
+    letters = ("-".join(parts[-count:]) for parts in (first, second))
+    out = Path(OUT.value or "_".join(["compare", *letters]))
     report = {"a": str(paths[0]), "b": str(paths[1]), "seeds": seeds, "differ": differ}
     directory.write_json(out / "compare.json", report | {"scores": scores})
     print(f"wrote {out}/compare.json")
 
 
 def check_same_task(a: Run, b: Run):
-    """Raises ConfigError unless both are scored alike, on the same cells with the same targets."""
     different = f"{a.path} and {b.path} are of different tasks: they"
     alike = tasks.number_names(a.task) == tasks.number_names(b.task)
     demand(alike, f"{different} have other scores")
@@ -72,17 +76,9 @@ def check_same_task(a: Run, b: Run):
         demand(alike, f"{different} {what}")
 
 
-def default_out(a: Path, b: Path) -> str:
-    """'compare_A_B' by the last names of two paths, and by those above them where these agree."""
-    first, second = a.resolve().parts, b.resolve().parts
-    longest = range(1, max(len(first), len(second)))
-    count = next((n for n in longest if first[-n:] != second[-n:]), 1)
-    return "_".join(["compare", "-".join(first[-count:]), "-".join(second[-count:])])
-
-
 def compare(summary_a: dict, summary_b: dict, seeds: list, task, shares: set) -> dict:
-    """{'REGION.SCORE': a, b and difference, each with its interval; whether it is settled, and the
-    seeds that would settle it, None if no number does} of two summaries."""
+    """{'REGION.SCORE': means, difference, whether it is settled, and the seeds that would settle it
+    or None} of two summaries."""
     compared = {}
     for region in ("id", "ood"):
         cells = max(tasks.regions(task)[region].sum(), 1)

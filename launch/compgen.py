@@ -3,7 +3,6 @@
     compgen-jax                  the commands, one line each
     compgen-jax COMMAND --help   the flags of one
 
-`COMMANDS` names the module of each: `compgen-jax train` is `python -m compgen_jax.launch.train`.
 `compgen` is the same command where the shell has none of this name of its own, as bash has.
 """
 

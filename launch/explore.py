@@ -2,9 +2,8 @@
 
     compgen-jax explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
 
-Writes DIR/explorer.html, which opens from disk and needs no network, and measures the layers of the
-run if that was not done yet. Its verdicts are those that `compgen-jax judge DIR` left; without them
-it says whether the run composes what was held out.
+Writes DIR/explorer.html, which opens from disk and needs no network. Its verdicts are those that
+`compgen-jax judge DIR` left; without them it says whether the run composes what was held out.
 """
 
 from pathlib import Path
@@ -12,9 +11,7 @@ from pathlib import Path
 from absl import flags
 
 from compgen_jax import cli, settings
-from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory, judge_run
-from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 
 WORKDIR = cli.define_workdir()
@@ -23,24 +20,15 @@ SEEDS = flags.DEFINE_list(
 )
 
 
-def explore(workdir, seeds=()) -> Path:
-    """Writes the explorer of a finished run, or of some of its seeds, and returns its path. Raises
-    RunError where there is no finished run."""
-    workdir = Path(workdir)
-    if not workdir.is_dir():
-        raise RunError(f"--workdir={workdir}: there is no such directory")
-    run = Run.load(workdir)
-    claims = workdir / "claims.json"
+def main():
+    workdir, seeds = Path(cli.require(WORKDIR)), SEEDS.value
+    are_numbers = all(seed.isdigit() for seed in seeds)
+    settings.demand(are_numbers, f"--seeds={','.join(seeds)}: must be numbers, comma-separated")
+    run, claims = Run.load(workdir), workdir / "claims.json"
     verdicts = directory.read_json(claims) if claims.exists() else judge_run.judge_run(run)
     page = settings.beside("figures.explorer.page")
-    return page.write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
-
-
-def main():
-    workdir = Path(cli.require(WORKDIR))
-    if not all(seed.isdigit() for seed in SEEDS.value):
-        raise ConfigError(f"--seeds={','.join(SEEDS.value)}: must be numbers, comma-separated")
-    print(f"wrote {explore(workdir, [int(seed) for seed in SEEDS.value])}")
+    path = workdir / "explorer.html"
+    print(f"wrote {page.write({run.name: run}, path, verdicts, list(map(int, seeds)))}")
 
 
 if __name__ == "__main__":

@@ -27,38 +27,35 @@ TITLES = {"r2": "R2", "auc": "AUC"}
 
 
 def checked(arrays: dict) -> dict:
-    """{'layers': {name: (B, ...)}, 'factors', 'held_out', 'groups', 'success', 'names', 'classes'}
-    of a file's arrays; None for what is optional and missing, but names are made up. ValueError for
-    what `decodability.decode` could not refuse."""
-    layers = {n.removeprefix("layers."): v for n, v in arrays.items() if n.startswith("layers.")}
-    has_stack = "layers" in arrays
-    missing = [] if layers or has_stack else ["layers.NAME"]
-    missing += [name for name in NEEDED if name not in arrays]
-    demand(not missing, f"lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'nothing'}")
-    others = {n: v for n, v in arrays.items() if n != "layers" and not n.startswith("layers.")}
-    unknown = [name for name in others if name not in (*NEEDED, *OPTIONAL)]
-    allowed = ("layers.NAME", *NEEDED, *OPTIONAL)
-    demand(not unknown, f"{', '.join(unknown)}: no such array; allowed: {', '.join(allowed)}")
-    demand(not layers or not has_stack, "holds both layers and layers.NAME; give one of them")
+    """A file's arrays by name, 'layers' a dict of (B, ...); None for what is optional and missing,
+    but names are made up. ValueError for what `decodability.decode` could not refuse."""
+    layers, others, allowed = {}, {}, ("layers.NAME", *NEEDED, *OPTIONAL)
     for name, array in arrays.items():
+        if name == "layers":
+            demand(array.ndim > 2, f"layers {array.shape}: must be (L, B, D)")
+            layers |= {f"layer_{k:02d}": layer for k, layer in enumerate(array)}
+        elif name.startswith("layers."):
+            layers[name.removeprefix("layers.")] = array
+        else:
+            demand(name in allowed, f"{name}: no such array; allowed: {', '.join(allowed)}")
+            others[name] = array
         is_text = name == "names" or (name == "groups" and array.dtype.kind in "US")
         demand(is_text or array.dtype.kind in "biuf", f"{name}: {array.dtype}, not real numbers")
         if name in ("held_out", "classes"):
             demand(np.isin(array, (0, 1)).all(), f"{name}: must be booleans, or 0 and 1")
             others[name] = array.astype(bool)
-    if has_stack:
-        demand(arrays["layers"].ndim > 2, f"layers {arrays['layers'].shape}: must be (L, B, D)")
-        layers = {f"layer_{k:02d}": layer for k, layer in enumerate(arrays["layers"])}
+    missing = ([] if layers else ["layers.NAME"]) + [n for n in NEEDED if n not in others]
+    demand(not missing, f"lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'nothing'}")
     factors = others["factors"]
     demand(factors.ndim == 2, f"factors {factors.shape}: must be (B, F)")
     rows, columns = factors.shape
     names = others.get("names", np.array([f"factor_{f}" for f in range(columns)]))
-    demand(names.dtype.kind == "U", "names: must be text")
     distinct = names.shape == (columns,) == np.unique(names).shape
     demand(distinct, f"names {names.shape}: must be ({columns},), another one for each factor")
     success = others.get("success", np.zeros(rows))
     demand(((success >= 0) & (success <= 1)).all(), "success: must be from 0 to 1")
-    return dict.fromkeys(OPTIONAL) | others | {"layers": layers, "names": names.tolist()}
+    names = [str(name) for name in names]
+    return dict.fromkeys(OPTIONAL) | others | {"layers": layers, "names": names}
 
 
 def measure(arrays: dict) -> dict:
@@ -67,20 +64,25 @@ def measure(arrays: dict) -> dict:
     decoded = decodability.decode(
         arrays["layers"], arrays["factors"], held_out, groups, classes=arrays["classes"]
     )
-    kinds = [kind for kind in TITLES if kind in decoded.measures]
-    means = {k: {part: decodability.means(decoded, part, k) for part in PARTS} for k in kinds}
-    unknown = np.full((len(decoded.layers), len(arrays["names"]), 2), None)
+
+    def by_layer(factors) -> list[dict]:
+        parts = [decodability.means(decoded, part, factors) for part in PARTS]
+        return [dict(zip(PARTS, of_layer, strict=True)) for of_layer in zip(*parts, strict=True)]
+
+    of_kind = {
+        kind: by_layer([measure == kind for measure in decoded.measures])
+        for kind in TITLES
+        if kind in decoded.measures
+    }
+    of_factor = {name: by_layer([f]) for f, name in enumerate(arrays["names"])}
     layers = {}
     for index, name in enumerate(decoded.layers):
-        factors = {}
-        for f, (factor, kind) in enumerate(zip(arrays["names"], decoded.measures, strict=True)):
-            factors[factor] = {"measure": kind}
-            for part in PARTS:
-                ends = decoded.intervals.get(part, unknown)[index, f].tolist()
-                value = float(decoded.scores[part][index, f])
-                factors[factor][part] = {"value": value, "ci95": ends}
-        of_kinds = {k: {part: means[k][part][index] for part in PARTS} for k in kinds}
-        layers[name] = {"mean": of_kinds, "factors": factors}
+        factors = {
+            factor: {"measure": kind} | numbers[index]
+            for kind, (factor, numbers) in zip(decoded.measures, of_factor.items(), strict=True)
+        }
+        mean = {kind: numbers[index] for kind, numbers in of_kind.items()}
+        layers[name] = {"mean": mean, "factors": factors}
         if success is not None:
             quality = decoded.quality[index]
             correlation = decodability.success_correlation(quality, success, held_out, groups)
@@ -101,8 +103,6 @@ def measure(arrays: dict) -> dict:
 def main():
     path = Path(cli.require(ACTIVATIONS))
     workdir = Path(WORKDIR.value) if WORKDIR.value else path.parent
-    usable = workdir.is_dir() or not workdir.exists()
-    demand(usable, f"--workdir={workdir}: is a file, not a directory")
     arrays = directory.read_npz(path, "--activations=")
     try:
         report = measure(checked(arrays))
@@ -113,12 +113,14 @@ def main():
     chosen, layers = report["chosen"], {}
     columns = {"ID": "id", "OOD": "ood", "shuffled": "shuffled.id"}
     for name, layer in report["layers"].items():
-        row = layers[f"{name} *" if name == chosen else name] = {}
-        for kind, mean in layer["mean"].items():
-            for title, part in columns.items():
-                row[f"{TITLES[kind]} {title}"] = text.number(mean[part]["value"])
+        row = {
+            f"{TITLES[kind]} {title}": text.number(mean[part]["value"])
+            for kind, mean in layer["mean"].items()
+            for title, part in columns.items()
+        }
         if "success" in layer:
             row["success"] = text.number(layer["success"]["value"])
+        layers[f"{name} *" if name == chosen else name] = row
     factors = {
         name: {"": TITLES[factor["measure"]]}
         | {title: text.with_interval(factor[columns[title]]) for title in ("ID", "OOD")}

@@ -38,15 +38,16 @@ EXAMPLES = flags.DEFINE_integer(
 
 def main():
     config = cli.read_config(TASK, _load_task)
-    hint = "is a sweep, whose trials have tasks of their own"
-    settings.demand(not config.is_sweep, f"--task={TASK.value}: {hint}")
+    is_run = not config.is_sweep
+    settings.demand(is_run, f"--task={TASK.value}: is a sweep, whose trials have their own tasks")
     with settings.in_own_files(config.task):
         task = config.task.make()
         if settings.is_own(config.task):
             contracts.check_task(config.task.name, task)
     if TEMPLATE.value:
-        options = SEED.value, EXAMPLES.value
-        arrays = predictions.write_template(TEMPLATE.value, config, task, *options)
+        arrays = predictions.write_template(
+            TEMPLATE.value, config, task, SEED.value, EXAMPLES.value
+        )
         cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
         examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
         print(f"{cells} cells, of which {held_out} are held out; {examples}")
@@ -58,11 +59,13 @@ def main():
     verdict = claims.judge(judge_run.composes, {"run": run}, {"case": run.name})
     per_seed = predictions.numbers(run)
     mean, shares = {}, judge_run.shares(task, run.cells.scores)
+    printed = {"ID": {}, "OOD": {}}
     for name in next(iter(per_seed.values())):
         region, _, score = name.partition(".")
-        mean[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
+        number = mean_with_interval([numbers[name] for numbers in per_seed.values()], name)
         if score in shares:  # as claims have them
-            mean[name] = of_share(mean[name], tasks.regions(task)[region].sum())
+            number = of_share(number, tasks.regions(task)[region].sum())
+        mean[name], printed[region.upper()][score] = number, text.with_interval(number)
     report = {
         "task": config.name,
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
@@ -78,11 +81,7 @@ def main():
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
     print("\n".join(judge_run.lines(verdict, "the held-out cells are composed")))
     print("mean over seeds")
-    numbers = {"ID": {}, "OOD": {}}
-    for name, number in mean.items():
-        region, _, score = name.partition(".")
-        numbers[region.upper()][score] = text.with_interval(number)
-    print(pandas.DataFrame(numbers).to_string())
+    print(pandas.DataFrame(printed).to_string())
     print("baselines that do not compose, OOD")
     scores = dict.fromkeys(filter(None, (judge_run.headline(task), task.error)))
     baselines = {

@@ -1,5 +1,4 @@
-"""A gap on a circle, a run of held-out angles: does an output in it mix the seen cells at its
-edges?"""
+"""A gap on a circle, a run of held-out angles: do outputs in it mix the seen ones at its edges?"""
 
 from typing import NamedTuple
 
@@ -9,8 +8,8 @@ PERIOD = 360.0  # degrees
 
 
 class Gap(NamedTuple):
-    """One object's gap by rising angles. label: of the object.  cells (Q,) int: held out.  edges:
-    the seen cells before and after it.  place (Q,): where between them, 0 to 1."""
+    """One object's gap: cells (Q,) by rising angle; the seen cells at its edges; place (Q,) between
+    them, from 0 to 1."""
 
     label: tuple
     cells: np.ndarray
@@ -19,8 +18,8 @@ class Gap(NamedTuple):
 
 
 def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
-    """The gaps of all objects that have one, by label; of the factors the first is the angle.
-    ValueError if there is none, if an object has several, or if nothing of it is seen."""
+    """The gaps of all objects; of the factors the first is the angle. ValueError if there is none,
+    if an object has several, or if nothing of it is seen."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     angles, gaps = factors[:, 0] % period, []
     for label in sorted(set(map(tuple, factors[:, 1:].tolist()))):
@@ -51,8 +50,8 @@ def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
 
 
 def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
-    """Stretches of ID cells of the gap's object and size, one after another from its end on.
-    ValueError without room for one."""
+    """Stretches of ID cells of the gap's object and size, from its end on. ValueError without room
+    for one."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     angles = factors[:, 0] % period
     same = (factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
@@ -74,33 +73,25 @@ def cross_fade(first_x, second_x, fraction_Q):
     return (1 - fraction) * np.asarray(first_x)[None] + fraction * np.asarray(second_x)[None]
 
 
-def edge_weights(signals_xP, first_P, second_P):
-    """(..., 2) plain least-squares weights of both edges' images in each signal."""
-    edges_Px2 = np.stack([first_P, second_P], axis=-1).astype(np.float64)
-    return np.asarray(signals_xP, np.float64) @ np.linalg.pinv(edges_Px2).T
-
-
-def residual_share(signals_xP, first_P, second_P):
-    """(...) the share of a signal's squared norm outside the span of both edges' images; 1 of a
-    blank one."""
+def edge_fit(signals_xP, first_P, second_P) -> tuple:
+    """Of each signal's least-squares fit by both edges' images: (...) the share of its squared norm
+    outside their span, 1 of a blank one, and (...) min(a, b) / (a + b) of the weights, from 0, one
+    edge alone, to a half; 0 unless both are above 0."""
     signals = np.asarray(signals_xP, np.float64)
     edges_2xP = np.stack([first_P, second_P]).astype(np.float64)
-    residual = signals - edge_weights(signals, first_P, second_P) @ edges_2xP
+    weights = signals @ np.linalg.pinv(edges_2xP.T).T
     total = np.square(signals).sum(axis=-1)
-    share = np.square(residual).sum(axis=-1) / np.where(total > 0, total, 1)
-    return np.where(total > 0, share, 1.0)
-
-
-def mixing_share(weights_x2):
-    """(...) min(a, b) / (a + b), from 0, one edge alone, to a half; 0 unless both are above 0."""
-    weights = np.asarray(weights_x2, np.float64)
-    least, total = weights.min(axis=-1), weights.sum(axis=-1)
-    return np.where(least > 0, least, 0.0) / np.where(least > 0, total, 1.0)
+    squared = np.square(signals - weights @ edges_2xP).sum(axis=-1)
+    residual_share = np.where(total > 0, squared / np.where(total > 0, total, 1), 1.0)
+    least = weights.min(axis=-1)
+    both = least > 0
+    mixing_share = np.where(both, least, 0.0) / np.where(both, weights.sum(axis=-1), 1.0)
+    return residual_share, mixing_share
 
 
 def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
     """Mean turning angle of a layer's curve over the first factor, across what is held out, over
-    that elsewhere: 1 of a circle. NaN if the factor is no angle or all features are alike."""
+    that elsewhere: 1 of a circle. NaN if the factor is no angle."""
     factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
     turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
     if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():

@@ -1,5 +1,4 @@
-"""Which factors can be read off the layers of any network, and does success go with it? For
-activations that someone brings: rows in groups, of which a split never parts two."""
+"""Which factors can be read off the layers of any network, and does success go with it?"""
 
 from functools import partial
 from typing import NamedTuple
@@ -20,14 +19,13 @@ TIED = 1e-3
 
 class Decoded(NamedTuple):
     """What `decode` measures of L layers and F factors: measures, 'r2' or 'auc'; scores (L, F) by
-    'id', 'ood', 'shuffled.id', 'shuffled.ood'; intervals (L, F, 2); scores without each of S groups
-    (L, F, S); the earliest layer whose mean ID score is within `TIED` of the best; quality (L, B),
-    how well each row's factors are decoded, NaN where unknown."""
+    'id', 'ood', 'shuffled.id', 'shuffled.ood'; without (L, F, S): those without each of S groups;
+    chosen: the earliest layer whose mean ID score is within `TIED` of the best; quality (L, B), how
+    well each row's factors are decoded, NaN where unknown."""
 
     layers: tuple
     measures: tuple
     scores: dict
-    intervals: dict
     without: dict
     chosen: str
     quality: np.ndarray
@@ -45,7 +43,7 @@ def decode(
 
     Ridge regressions; ID scores by fits on the other folds, OOD scores by one on all ID rows. R^2
     is around the region's own mean; AUC over pairs of rows of one fold; 'shuffled.' with the ID
-    groups' targets permuted. NaN for a constant target. ValueError for rows that do not fit.
+    groups' targets permuted. NaN for a constant target. ValueError for bad rows.
     """
     layers, factors, held_out, groups = _checked_rows(
         layers, factors_BxF, held_out_B, groups_B, folds
@@ -70,20 +68,18 @@ def decode(
         every = np.array([[scored[region] for scored in of_layer] for of_layer in by_layer])
         scores[region], without[region] = every[:, 0, :, 0], every[:, 0, :, 1:]
         scores[f"shuffled.{region}"] = every[:, 1:, :, 0].mean(axis=1)
-    intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in masks}
     mean_L = mean_of_known(scores["id"])
     chosen = tuple(layers)[int(np.argmax(mean_L > np.max(mean_L) - TIED))]
-    return Decoded(tuple(layers), measures, scores, intervals, without, chosen, np.stack(qualities))
+    return Decoded(tuple(layers), measures, scores, without, chosen, np.stack(qualities))
 
 
-def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dict]:
-    """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) in the region;
-    'shuffled.' ones have no interval."""
-    counted = [measure in (None, name) for name in decoded.measures]
-    value_L = mean_of_known(decoded.scores[region][:, counted])
+def means(decoded: Decoded, region: str, factors=slice(None)) -> list[dict]:
+    """{'value', 'ci95'} of each layer: the mean over all or some factors in the region, with a
+    delete-a-group jackknife interval; 'shuffled.' ones have none."""
+    value_L = mean_of_known(decoded.scores[region][:, factors])
     ends_Lx2 = np.full((len(value_L), 2), np.nan)
     if region in decoded.without:
-        without_LxS = mean_of_known(np.moveaxis(decoded.without[region][:, counted], 1, -1))
+        without_LxS = mean_of_known(np.moveaxis(decoded.without[region][:, factors], 1, -1))
         ends_Lx2 = jackknife_interval(value_L, without_LxS, most=1)
     return [
         {"value": float(value), "ci95": ends.tolist()}
@@ -93,15 +89,12 @@ def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dic
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
     """Spearman's correlation over held-out rows of `Decoded.quality` with success, {'value',
-    'ci95'}, by delete-a-group jackknife in Fisher's z; NaN where one side is constant."""
+    'ci95'}, by jackknife in Fisher's z; NaN where one side is constant."""
     quality, success = np.asarray(quality_B, np.float64), np.asarray(success_B, np.float64)
     held_out = np.asarray(held_out_B, bool)
     groups = np.arange(len(quality)) if groups_B is None else np.asarray(groups_B)
-    if not quality.shape == success.shape == held_out.shape == groups.shape == (len(quality),):
-        raise ValueError(
-            f"quality {quality.shape}, success {success.shape}, held_out {held_out.shape} and "
-            f"groups {groups.shape}: all must be (B,)"
-        )
+    if success.shape != quality.shape:
+        raise ValueError(f"success {success.shape} for {len(quality)} rows")
     check_finite("success", success[held_out])
     used = held_out & ~np.isnan(quality)
     quality, success = quality[used], success[used]
@@ -132,7 +125,7 @@ def midranks(values_B, strata_B=None):
 
 
 def _scores(targets, predictions, measures, masks, fold_B, groups_B) -> dict:
-    """{region: (F, 1 + S)}, of each factor its score, and those without each of the S groups."""
+    """{region: (F, 1 + S)}: scores, and those without each group."""
     scores = {}
     for region, mask in masks.items():
         _, group = np.unique(groups_B[mask], return_inverse=True)
@@ -151,7 +144,6 @@ def _scores(targets, predictions, measures, masks, fold_B, groups_B) -> dict:
 
 
 def _r2(targets, predictions, group):
-    """(1 + S,) the score, and that without each group."""
     if _constant(targets):
         return np.full(2 + group.max(), np.nan)
     summed = partial(np.bincount, group)
@@ -165,24 +157,19 @@ def _r2(targets, predictions, group):
 
 
 def _auc(positive, predictions, strata, group):
-    """(1 + S,) the score over pairs of one stratum, and that without each group."""
-    summed = partial(np.bincount, group)
-    (wins, pairs), (wins_within, pairs_within) = (
-        _wins(positive, predictions, within) for within in (strata, group)
-    )
+    """(1 + S,) over pairs of one stratum."""
+    summed, counted = partial(np.bincount, group), []
+    for within in (strata, group):  # of each row: pairs with the other label, and those it wins
+        _, stratum = np.unique(within, return_inverse=True)
+        side = 2 * stratum + positive
+        below = midranks(predictions, stratum) - midranks(predictions, side)
+        pairs = np.bincount(side, minlength=2 * stratum.max() + 2)[2 * stratum + ~positive]
+        counted.append((np.where(positive, below, pairs - below), pairs))
+    (wins, pairs), (wins_within, pairs_within) = counted
     total, count = wins[positive].sum(), pairs[positive].sum()
     totals = [total, *(total - summed(wins) + summed(wins_within * positive))]
     counts = np.array([count, *(count - summed(pairs) + summed(pairs_within * positive))])
     return totals / np.where(counts > 0, counts, np.nan)
-
-
-def _wins(positive, predictions, strata):
-    """(B,) pairs of its stratum with the other label that each row wins, ties a half; all such."""
-    _, stratum = np.unique(strata, return_inverse=True)
-    below = midranks(predictions, stratum) - midranks(predictions, 2 * stratum + positive)
-    others = np.bincount(2 * stratum + positive, minlength=2 * stratum.max() + 2)
-    pairs = others[2 * stratum + ~positive]
-    return np.where(positive, below, pairs - below), pairs
 
 
 def _quality(targets, predictions, measures, held_out):
@@ -243,8 +230,6 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
     groups = np.arange(len(factors)) if groups_B is None else np.asarray(groups_B)
     if groups.shape != held_out.shape:
         raise ValueError(f"groups {groups.shape} for {len(factors)} rows")
-    if not layers:
-        raise ValueError("no layers")
     arrays = {"factors": factors} | {f"layer {name}": layer for name, layer in layers.items()}
     for name, array in arrays.items():
         if np.ndim(array) < 1 or len(array) != len(factors) or np.size(array) == 0:

@@ -1,7 +1,7 @@
 """What trained models say at every cell beside what they should: scores by region and distance."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import jax
@@ -12,13 +12,12 @@ import numpy as np
 def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> dict:
     """{'REGION.SCORE': mean}, NaN without points. scores (B,) by name; masks (B,) bool by region;
     derived: a region's means -> further numbers."""
-
-    def mean(values_B, mask_B):
-        return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
-
     by_region = {}
     for region, mask_B in masks.items():
-        means = {name: mean(values_B, mask_B) for name, values_B in scores.items()}
+        means = {
+            name: jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
+            for name, values_B in scores.items()
+        }
         means |= derived(means) if derived else {}
         by_region |= {f"{region}.{name}": value for name, value in means.items()}
     return by_region
@@ -28,8 +27,8 @@ def region_means(scores: dict, masks: dict, derived: Callable | None = None) -> 
 class CellResults:
     """The outputs of S seeds at every cell, (S, B, ...), or at C steps of each, (S, C, B, ...);
     NumPy. predict: `predictions` or a function that makes them.  truths (B, ...); factors (B, F);
-    held_out, distance to the nearest seen cell (B,); sizes (V_1, ..., V_F); scores (S, B) or
-    (S, C, B) by name; error: which is the error."""
+    distance (B,) to the nearest seen cell; scores (S, B) or (S, C, B) by name; error: which is the
+    error."""
 
     seeds: tuple
     predict: Callable | np.ndarray
@@ -45,10 +44,6 @@ class CellResults:
     def predictions(self) -> np.ndarray:
         return self.predict() if callable(self.predict) else self.predict
 
-    def _replace(self, predictions=None, **changes) -> "CellResults":
-        changes |= {} if predictions is None else {"predict": predictions}
-        return replace(self, **changes)
-
     @property
     def grid(self) -> int:
         """N of square images."""
@@ -60,10 +55,6 @@ class CellResults:
         return float(self.truths.max())
 
 
-def errors(results: CellResults):
-    return results.scores[results.error]
-
-
 def mean_score(results: CellResults, name: str, cells):
     """(...) mean of a score over some cells, (B,) bool."""
     return results.scores[name][..., cells].mean(axis=-1, dtype=np.float64)
@@ -71,7 +62,10 @@ def mean_score(results: CellResults, name: str, cells):
 
 def relative_error(results: CellResults, cells):
     """(...) mean squared error over these cells, that of a blank signal being 1."""
-    return errors(results)[..., cells].mean(axis=-1) / np.square(results.truths[cells]).mean()
+    return (
+        results.scores[results.error][..., cells].mean(axis=-1)
+        / np.square(results.truths[cells]).mean()
+    )
 
 
 def profile_by_distance(values_xB, results: CellResults):

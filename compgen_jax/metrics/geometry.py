@@ -15,8 +15,8 @@ VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 def metric_tensors(
     activations_of: Callable, points_BxF, real_F=None, points_at_once: int = POINTS_AT_ONCE
 ):
-    """The metric tensor of every layer at every point, in one pass (Eq 38): a pytree as of
-    `activations_of`, of (B, R, R), in squared activation per squared unit.
+    """The metric tensor of every layer at every point (Eq 38): a pytree as of `activations_of`, of
+    (B, R, R).
 
     activations_of: (F,) factors -> pytree of arrays, differentiable in forward mode.
     real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
@@ -25,21 +25,11 @@ def metric_tensors(
 
     def at_point(point):
         of_real = lambda real: activations_of(point.at[along].set(real))
-        whole = isinstance(along, slice)
-        jacobians = jax.jacfwd(activations_of if whole else of_real)(point[along])
+        jacobians = jax.jacfwd(of_real)(point[along])
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), jacobians)
         return jax.tree.map(lambda leaf_DxF: jnp.einsum("df,dg->fg", leaf_DxF, leaf_DxF), flat)
 
     return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
-
-
-def grid_metric(activations_GxD, spacing: float = 1.0):
-    """(V_F, ..., V_1, F, F): the metric by differences between cells `spacing` apart, of
-    activations (V_F, ..., V_1, D)."""
-    axes = range(activations_GxD.ndim - 1)
-    along = [jnp.gradient(activations_GxD, spacing, axis=axis) for axis in reversed(axes)]
-    jacobian = jnp.stack(along, axis=-1)
-    return jnp.einsum("...df,...dg->...fg", jacobian, jacobian)
 
 
 @jax.jit
@@ -49,8 +39,8 @@ def volume_element(metric):
 
 
 def log_volume(volume, axis=None):
-    """log10 of volume elements; NumPy. `axis`: the axes of one map; None: all. Below `VOLUME_FLOOR`
-    of a map's largest volume it counts as that; a map without any is 0."""
+    """log10 of volume elements, at least `VOLUME_FLOOR` of a map's largest; 0 of a map without any;
+    NumPy. `axis`: the axes of one map; None: all."""
     volume = np.asarray(volume)
     least = VOLUME_FLOOR * volume.max(axis=axis, keepdims=True)
     return np.log10(np.maximum(volume, np.where(least > 0, least, 1)))
@@ -68,15 +58,13 @@ def grid_log_volume(signals_BxD, sizes):
 
 def roughness(log_volume_YxX, cells_YxX=None) -> float:
     """Mean absolute difference of log volume between neighbours, both among `cells` (V_y, V_x)
-    bool; None: all (Figure 3d). ValueError without such a pair."""
+    bool; None: all (Figure 3d)."""
     values = np.asarray(log_volume_YxX, np.float64)
     cells = np.ones(values.shape, bool) if cells_YxX is None else np.asarray(cells_YxX, bool)
     steps = [
         np.abs(np.diff(values, axis=axis))[~np.diff(cells, axis=axis) & among]
         for axis, among in ((0, cells[1:]), (1, cells[:, 1:]))
     ]
-    if not sum(map(len, steps)):
-        raise ValueError("no two neighbouring cells are among those asked for")
     return float(np.concatenate(steps).mean())
 
 

@@ -9,9 +9,8 @@ EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control exp
 
 
 def gram(features_BxD, center: bool = False):
-    """Inner products of all pairs of points (Eq 2, 34); (B, B) float64, as in float32 a true bump
-    has a Schmidt rank of 26. `center` subtracts every feature's mean. ValueError unless features
-    are a finite (B >= 2, D)."""
+    """(B, B) inner products of all pairs of points (Eq 2, 34); float64, as in float32 a true bump
+    has a Schmidt rank of 26. ValueError unless features are a finite (B >= 2, D)."""
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
@@ -27,19 +26,14 @@ def gram(features_BxD, center: bool = False):
 
 
 def cosine(gram_BxB):
-    """Cosine similarity from a Gram matrix; 0 for a point of zero norm. ValueError if all are
-    such."""
-    gram_BxB = finite("gram", gram_BxB, 2)
+    """Cosine similarity from a Gram matrix; 0 for a point of zero norm."""
     norm_B = np.sqrt(np.diag(gram_BxB))
-    if not norm_B.any():
-        raise ValueError("gram: every point has zero norm: constant features or a dead layer")
     norm_B[norm_B == 0] = 1
     return gram_BxB / norm_B[:, None] / norm_B[None, :]
 
 
 def l2(gram_BxB):
     """Minus the Euclidean distance. Distances below 1e-8 of the norms are lost to cancellation."""
-    gram_BxB = finite("gram", gram_BxB, 2)
     square_B = np.diag(gram_BxB)
     squared_BxB = square_B[:, None] + square_B[None, :] - 2 * gram_BxB
     return -np.sqrt(np.maximum(squared_BxB, 0))
@@ -55,8 +49,7 @@ def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: floa
 
 def binary(factors_BxF):
     """Ideal kernel (Eq 3, 4): the share of factors that two points have in common; (B, B)."""
-    factors = finite("factors", factors_BxF, 2)
-    same = [values[:, None] == values[None, :] for values in factors.T]
+    same = [values[:, None] == values[None, :] for values in np.asarray(factors_BxF).T]
     return sum(equal.astype(np.float64) for equal in same) / len(same)
 
 
@@ -86,12 +79,3 @@ def check_finite(name: str, values_Bx):
     if not finite.all():
         points = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
         raise ValueError(f"{name}: NaN or infinite values at points {points[:8].tolist()}")
-
-
-def finite(name: str, values, axes: int):
-    """The values in float64. ValueError unless they are finite, with so many axes, none empty."""
-    array = np.asarray(values, np.float64)
-    if array.ndim != axes or 0 in array.shape:
-        raise ValueError(f"{name} must have {axes} axes, none empty, not {array.shape}")
-    check_finite(name, array)
-    return array

@@ -1,4 +1,4 @@
-"""One layer of one network, and what is measured of it at every cell of a grid."""
+"""One layer of a network, and what is measured of it at every cell of a grid."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from compgen_jax import grids
 from compgen_jax.metrics import (
     anova,
     circle,
-    decomposition,
     geometry,
     kernels,
     probes,
@@ -27,6 +26,7 @@ VOLUME_NUMBERS = tuple(
 )
 FACTORIZATIONS = "factorization.ratio_of_means", "factorization.mean_of_ratios"
 CONSTRUCTIONS = ("mean_code", "sums")
+RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1e-7 of rounding
 
 
 @dataclass(eq=False)
@@ -108,31 +108,30 @@ def example(domain: str) -> Layer:
     return layer
 
 
-@layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt", "explained.hoeffding")
+@layer_metric("rank", "exp_entropy", prefix="schmidt.")
 def kernel_terms(layer: Layer) -> dict | None:
-    """How many products of functions of single factors make up the Gram matrix, at worst."""
+    """How many products of functions of single factors make up the Gram matrix, at worst (Eq 16,
+    31)."""
     if layer.gram is None:
         return None
     factors = range(1 if len(layer.sizes) == 2 else len(layer.sizes))  # of two, either is as good
-    terms = [decomposition.operator_schmidt(layer.gram, layer.sizes, f) for f in factors]
+    terms = [anova.operator_schmidt(layer.gram, layer.sizes, f) for f in factors]
     return {
-        "schmidt.rank": max(map(decomposition.rank, terms)),
-        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in terms),
-        "explained.schmidt": min(values[0] ** 2 / np.sum(values**2) for values in terms),
-        "explained.hoeffding": decomposition.hoeffding_share(layer.gram, layer.sizes),
+        "rank": max(np.sum(values > RANK_TOLERANCE * values[0]) for values in terms),
+        "exp_entropy": max(map(spectra.exp_entropy, terms)),
     }
 
 
-@layer_metric("spectrum.numerical_rank", "spectrum.energy_rank", "spectrum.participation_ratio")
+@layer_metric("numerical_rank", "energy_rank", "participation_ratio", prefix="spectrum.")
 def spectrum(layer: Layer) -> dict | None:
     """Effective dimensions of the features."""
     if layer.gram is None:
         return None
-    ranks = spectra.spectrum(layer.features)._asdict()
-    return {f"spectrum.{name}": value for name, value in ranks.items() if name != "eigenvalues"}
+    _, *ranks = spectra.spectrum(layer.features)
+    return dict(zip(spectra.Spectrum._fields[1:], ranks, strict=True))
 
 
-@layer_metric("anova.interaction", "anova.interaction_ood")
+@layer_metric("interaction", "interaction_ood", prefix="anova.")
 def interaction_shares(layer: Layer) -> dict | None:
     """Over all cells, and over the held-out ones; NaN if these are no grid of two factors."""
     if layer.gram is None:
@@ -141,11 +140,10 @@ def interaction_shares(layer: Layer) -> dict | None:
     box = grids.box_sizes(held_out, layer.sizes)
     if box is not None and sum(size > 1 for size in box) >= 2:
         ood = anova.interaction(layer.gram[np.ix_(held_out, held_out)], box)
-    whole = anova.interaction(layer.gram, layer.sizes)
-    return {"anova.interaction": whole, "anova.interaction_ood": ood}
+    return {"interaction": anova.interaction(layer.gram, layer.sizes), "interaction_ood": ood}
 
 
-@layer_metric(*(f"probe.{score}" for score in probes.SCORES))
+@layer_metric(*probes.SCORES, prefix="probe.")
 def probe(layer: Layer) -> dict:
     """Means over the factors and, of those that are named, each factor's own scores."""
     factor_count = layer.factors.shape[1]
@@ -155,32 +153,25 @@ def probe(layer: Layer) -> dict:
         scores = probes.probe(
             layer.features, layer.factors, layer.held_out, real=layer.real, periods=layer.periods
         )
-    means = probes.mean_over_factors(scores, layer.real)
-    return {f"probe.{score}": mean for score, mean in means.items()} | {
-        f"probe.{name}.{score}": values[index]
+    return probes.mean_over_factors(scores, layer.real) | {
+        f"{name}.{score}": values[index]
         for index, name in enumerate(layer.factor_names)
         for score, values in scores.items()
     }
 
 
-@layer_metric(*(f"cosine.{name}" for name in AGREEMENTS))
+@layer_metric(*AGREEMENTS, prefix="output.cosine.", of_output=True)
+@layer_metric(*AGREEMENTS, prefix="cosine.")
 def cosine_agreements(layer: Layer) -> dict | None:
     if layer.kernel is None or layer.true_kernel is None:
         return None
-    correlations = agreements(layer.kernel, layer.factors, layer.held_out, layer.true_kernel)
-    return {f"cosine.{name}": value for name, value in correlations.items()}
-
-
-@layer_metric(*(f"output.cosine.{name}" for name in AGREEMENTS), of_output=True)
-def output_agreements(layer: Layer) -> dict | None:
-    numbers = cosine_agreements(layer)
-    return numbers and {f"output.{name}": value for name, value in numbers.items()}
+    return agreements(layer.kernel, layer.factors, layer.held_out, layer.true_kernel)
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
     """Correlations of a kernel with the binary one, with that of the true outputs, and with the
     binary one beyond it: over pairs of held-out cells, and (`cross_`) of a held-out and an ID cell.
-    NaN for fewer than three held-out cells; `cross_` also without an ID cell."""
+    NaN for fewer than three held-out cells."""
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return correlations
@@ -199,32 +190,23 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
 def geometry_numbers(layer: Layer) -> dict | None:
-    """Factorization in two ways, and log10 volume of the held-out cells: its mean less that of ID
-    cells (`inner_`: without the border), Cohen's d, and its spread; NaN without cells."""
+    """log10 volume of the held-out cells: its mean less that of ID cells (`inner_`: without the
+    border), Cohen's d, and its spread; NaN without cells."""
     if layer.tensors is None:
         return None
     volume = np.asarray(geometry.volume_element(layer.tensors), np.float64)
     log_volume, held_out = geometry.log_volume(volume), layer.held_out
-    ratio, _ = _difference(log_volume[held_out], log_volume[~held_out])
-    inner = ~layer.border
-    inner_ratio, effect = _difference(log_volume[held_out & inner], log_volume[~held_out & inner])
+    ratios = []
+    for counted in (np.ones(len(held_out), bool), ~layer.border):
+        ood, seen = log_volume[held_out & counted], log_volume[~held_out & counted]
+        ratio = effect = np.nan
+        if ood.size and seen.size:
+            ratio, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
+            effect = ratio / pooled if pooled > 0 else np.nan
+        ratios.append(ratio)
     spread = log_volume[held_out].std() if held_out.any() else np.nan
-    scores = map(float, geometry.factorization(layer.tensors))
-    return dict(
-        zip(
-            (*FACTORIZATIONS, *VOLUME_NUMBERS),
-            (*scores, ratio, inner_ratio, effect, spread),
-            strict=True,
-        )
-    )
-
-
-def _difference(ood, seen) -> tuple:
-    """The difference of the means, and that over the pooled standard deviation."""
-    if not ood.size or not seen.size:
-        return np.nan, np.nan
-    difference, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
-    return difference, difference / pooled if pooled > 0 else np.nan
+    values = *map(float, geometry.factorization(layer.tensors)), *ratios, effect, spread
+    return dict(zip((*FACTORIZATIONS, *VOLUME_NUMBERS), values, strict=True))
 
 
 @layer_metric("curve.turning_ratio")
@@ -234,22 +216,17 @@ def turning_ratio(layer: Layer) -> float | None:
     return circle.turning_ratio(layer.features, layer.factors, layer.held_out, layer.periods)
 
 
-@layer_metric(*tuning.TUNING_NUMBERS)
-def unit_tuning(layer: Layer) -> dict:
-    return tuning.layer_tuning(layer.features, layer.sizes)
+for _array, _prefix in (("features", ""), ("untrained", "untrained.")):
 
-
-@layer_metric(*(f"untrained.{name}" for name in tuning.TUNING_NUMBERS))
-def untrained_tuning(layer: Layer) -> dict | None:
-    if layer.untrained is None:
-        return None
-    numbers = tuning.layer_tuning(layer.untrained, layer.sizes)
-    return {f"untrained.{name}": value for name, value in numbers.items()}
+    @layer_metric(*tuning.TUNING_NUMBERS, prefix=_prefix)
+    def unit_tuning(layer: Layer, array=_array) -> dict | None:
+        features = getattr(layer, array)
+        return None if features is None else tuning.layer_tuning(features, layer.sizes)
 
 
 def superpositions(layer: Layer) -> dict:
-    """(Q, F, D) signals for each factor of a held-out cell by construction: predictions for its
-    code's parts, and sums of predictions at ID cells; None if one cannot be made."""
+    """(Q, F, D) signals for each factor of a held-out cell: predictions for its code's parts, and
+    sums of predictions at ID cells; None if one cannot be made."""
     id_cells, ood_cells = layer.factors[~layer.held_out], layer.factors[layer.held_out]
     columns = zip(ood_cells.T, id_cells.T, strict=True)
     sums = None
@@ -259,14 +236,15 @@ def superpositions(layer: Layer) -> dict:
 
 
 @layer_metric(
-    *(f"output.superposition.{c}.{s}" for c in CONSTRUCTIONS for s in superposition.SCORES),
+    *(f"{name}.{score}" for name in CONSTRUCTIONS for score in superposition.SCORES),
+    prefix="output.superposition.",
     of_output=True,
 )
 def superposition_scores(layer: Layer) -> dict:
     held_out = layer.held_out
     outputs = np.asarray(layer.features, np.float64)[held_out]
     return {
-        f"output.superposition.{construction}.{name}": value
+        f"{construction}.{name}": value
         for construction, parts in superpositions(layer).items()
         for name, value in superposition.scores(
             outputs, parts, layer.factors[held_out], layer.distance[held_out]

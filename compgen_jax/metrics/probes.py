@@ -13,8 +13,6 @@ def probe(
 ) -> dict:
     """Linear decodability of the factors: `SCORES`, (F,) each.
 
-    features: (B, D).  factors: (B, F).  held_out: (B,) bool.
-    folds: of the ID points, at random from `seed`.
     real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
     periods: of each factor, inf where it does not repeat; of an angle cosine and sine are probed.
 
@@ -38,18 +36,18 @@ def probe(
         onehots.append(np.eye(label_B.max() + 1)[label_B])
     fitted = readout.cross_fitted(features, targets + onehots, fold_B, folds)
     predicted, predicted_onehots = fitted[: len(targets)], fitted[len(targets) :]
-    hits = [
-        np.argmax(prediction, axis=1) == np.argmax(onehot, axis=1)
-        for onehot, prediction in zip(onehots, predicted_onehots, strict=True)
-    ]
-    scores = {}
+    scores = {name: np.full(len(real), np.nan) for name in SCORES}
     for region, mask in (("id", ~held_out), ("ood", held_out)):
-        pairs = zip(targets, predicted, strict=True)
-        r2 = np.array([readout.r2(target[mask], fit[mask]) for target, fit in pairs])
-        scores[f"{region}_r2"] = np.where(real, r2, np.nan)
-        accuracies = [hit[mask].mean() if mask.any() else np.nan for hit in hits]
-        scores[f"{region}_accuracy"] = np.array(accuracies)
-    return {name: scores[name] for name in SCORES}
+        if not mask.any():
+            continue
+        for f, (target, onehot) in enumerate(zip(targets, onehots, strict=True)):
+            hits = np.argmax(predicted_onehots[f], axis=1) == np.argmax(onehot, axis=1)
+            scores[f"{region}_accuracy"][f] = hits[mask].mean()
+            around = np.sum((target[mask] - target[mask].mean(axis=0, keepdims=True)) ** 2)
+            if real[f] and around > 0:
+                errors = np.sum((target[mask] - predicted[f][mask]) ** 2)
+                scores[f"{region}_r2"][f] = 1 - errors / around
+    return scores
 
 
 def mean_over_factors(scores: dict, real=None) -> dict:

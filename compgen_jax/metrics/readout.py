@@ -1,4 +1,4 @@
-"""One linear readout: ridge regression with a free intercept, of rows by fits without them."""
+"""Linear readouts: ridge regression with a free intercept, of rows by fits without them."""
 
 from itertools import combinations
 from typing import NamedTuple
@@ -12,8 +12,7 @@ RELATIVE_NOISE = 1e-12  # of the largest eigenvalue: directions below are roundi
 
 
 def compact(features_BxD):
-    """Centred features in at most min(B, D) dimensions with the same inner products, float64: all
-    that ridge regression knows. Errors as in `kernels.gram`."""
+    """Centred features in at most min(B, D) dimensions with the same inner products, float64."""
     features = np.asarray(features_BxD)
     if features.ndim == 2 and features.shape[1] < features.shape[0]:
         check_finite("features", features)
@@ -33,76 +32,52 @@ def folds_of(groups, held_out, folds, rng):
 
 
 def cross_fitted(features_BxD, targets, fold_B, folds: int) -> list:
-    """Predictions of each of the targets, (B, T): of the rows of a fold by a fit to all other
-    folds, of rows in no fold (-1) by the fit to all. One target's columns share the penalty of
-    least error on rows left out, each alone (`ridge`)."""
+    """Predictions of each of the targets, (B, T): of the rows of a fold by a ridge on all other
+    folds, of rows in no fold (-1) by one on all."""
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]
     for fold in (*range(folds), -1):
         fitted_B, new_B = (fold_B >= 0) & (fold_B != fold), fold_B == fold
         if new_B.any():
-            design = decompose(features_BxD[fitted_B])
-            for target_BxT, prediction_BxT in zip(targets, predictions, strict=True):
-                fit = ridge(design, target_BxT[fitted_B])
-                prediction_BxT[new_B] = fit(features_BxD[new_B])
+            fits = ridge(features_BxD[fitted_B], [target_BxT[fitted_B] for target_BxT in targets])
+            for fit, prediction_BxT in zip(fits, predictions, strict=True):
+                prediction_BxT[new_B] = features_BxD[new_B] @ fit.weights + fit.intercept
     return predictions
 
 
-class Design(NamedTuple):
-    """Thin SVD of centred features: basis (B, R), scales (R,), right (R, D); their mean (D,)."""
-
-    basis: np.ndarray
-    scales: np.ndarray
-    right: np.ndarray
-    mean: np.ndarray
-
-
-def decompose(features_BxD) -> Design:
-    """What all fits to the same points share."""
-    mean_D = features_BxD.mean(axis=0)
-    return Design(*np.linalg.svd(features_BxD - mean_D, full_matrices=False), mean_D)
-
-
 class Ridge(NamedTuple):
-    """weights (D, T), intercept (T,), and the chosen penalty with its leave-one-out MSE."""
+    """weights (D, T), intercept (T,), and the chosen penalty."""
 
     weights: np.ndarray
     intercept: np.ndarray
     penalty: float
-    loo_mse: float
-
-    def __call__(self, features_QxD):
-        return features_QxD @ self.weights + self.intercept
 
 
-def ridge(design: Design, targets_BxT) -> Ridge:
-    """Minimiser of |t - F w - b|^2 + penalty |w|^2, one penalty for all T targets.
+def ridge(features_BxD, targets) -> list[Ridge]:
+    """Minimisers of |t - F w - b|^2 + penalty |w|^2, one for each of the targets (B, T), whose
+    columns share a penalty.
 
     The penalty has the least leave-one-out error, exact from a single fit: residual_i /
     (1 - H_ii), with H the hat matrix of the ridge and its free intercept.
     """
-    mean_T = targets_BxT.mean(axis=0)
-    along_RxT = design.basis.T @ (targets_BxT - mean_T)
-    squared_R = design.scales**2
+    mean_D = features_BxD.mean(axis=0)
+    basis_BxR, scales_R, right_RxD = np.linalg.svd(features_BxD - mean_D, full_matrices=False)
+    squared_R = scales_R**2
     unit = squared_R.mean() if squared_R.any() else 1.0
     shrink_RxP = squared_R[:, None] / (squared_R[:, None] + unit * PENALTIES)
-    leverage_BxP = 1 / len(targets_BxT) + design.basis**2 @ shrink_RxP
-    flat = (shrink_RxP[:, None] * along_RxT[..., None]).reshape(len(along_RxT), -1)
-    fitted_BxTxP = (design.basis @ flat).reshape(*targets_BxT.shape, -1)
-    residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
-    loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
-    best = np.argmin(loo_mse_P)
-    loo_mse, penalty = float(loo_mse_P[best]), float(unit * PENALTIES[best])
-    gain_R = design.scales / (squared_R + penalty)
-    weights_DxT = design.right.T @ (gain_R[:, None] * along_RxT)
-    return Ridge(weights_DxT, mean_T - design.mean @ weights_DxT, penalty, loo_mse)
-
-
-def r2(targets_BxT, predictions_BxT) -> float:
-    """Over all columns together; NaN without a point or without variance."""
-    if not len(targets_BxT):
-        return np.nan
-    total = np.sum((targets_BxT - targets_BxT.mean(axis=0, keepdims=True)) ** 2)
-    return 1 - np.sum((targets_BxT - predictions_BxT) ** 2) / total if total > 0 else np.nan
+    leverage_BxP = 1 / len(features_BxD) + basis_BxR**2 @ shrink_RxP
+    fits = []
+    for targets_BxT in targets:
+        mean_T = targets_BxT.mean(axis=0)
+        along_RxT = basis_BxR.T @ (targets_BxT - mean_T)
+        flat = (shrink_RxP[:, None] * along_RxT[..., None]).reshape(len(along_RxT), -1)
+        fitted_BxTxP = (basis_BxR @ flat).reshape(*targets_BxT.shape, -1)
+        residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
+        loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
+        penalty = float(unit * PENALTIES[np.argmin(loo_mse_P)])
+        gain_R = scales_R / (squared_R + penalty)
+        weights_DxT = right_RxD.T @ (gain_R[:, None] * along_RxT)
+        fits.append(Ridge(weights_DxT, mean_T - mean_D @ weights_DxT, penalty))
+    return fits
 
 
 # --- penalties by whole folds -------------------------------------------------------------------
@@ -121,7 +96,7 @@ class _Fit(NamedTuple):
 
 def cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
     """The same with penalties by whole folds: a ridge is fitted without each pair of folds, and its
-    errors on both count. Penalties are relative to the fit's mean squared singular value."""
+    errors on both count."""
     targets_BxT = np.concatenate(targets, axis=1)
     owner_T = np.repeat(range(len(targets)), [target.shape[1] for target in targets])
     pieces = [(features_BxD[fold_B == k], targets_BxT[fold_B == k]) for k in range(folds)]
@@ -153,8 +128,7 @@ def cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
 
 
 def _errors(fit: _Fit, features_QxD, targets_QxT):
-    """(P, T) sums of squared errors at every penalty; of many rows, from their second moments,
-    which is the same up to 1e-13 of the targets' squares."""
+    """(P, T) sums of squared errors at every penalty; of many rows, from their second moments."""
     along_QxR = (features_QxD - fit.features) @ fit.axes
     wanted = targets_QxT - fit.targets
     gains_RxP = fit.squared[:, None] + fit.unit * PENALTIES[None]
@@ -169,8 +143,7 @@ def _errors(fit: _Fit, features_QxD, targets_QxT):
 
 
 def _predict(fit: _Fit, features_QxD, errors_PxT, owner_T):
-    """(Q, T), at the penalty of least error, the largest of equals, summed over an owner's
-    columns."""
+    """(Q, T), at the penalty of least error over an owner's columns, the largest of equals."""
     of_owner = np.zeros((len(PENALTIES), owner_T.max() + 1))
     np.add.at(of_owner.T, owner_T, errors_PxT.T)
     penalties_T = PENALTIES[::-1][np.argmin(of_owner[::-1], axis=0)][owner_T]

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.metrics import kernels, layers, superposition
+from compgen_jax.metrics import kernels, registry
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.metrics.layers import Layer
 
 
 class World(NamedTuple):
@@ -42,14 +43,16 @@ def world_of(targets_BxNxN, held_out_B) -> World:
     return World(draw, grid, int(x.min()), int(x.max()), float(targets.max()))
 
 
-def neighbours(point, world: World):
-    """The ID points next on row and column of a held-out one, (4, 2), and their distances (4,)."""
+def neighbours(point, world: World) -> tuple:
+    """The ID points next on row and column of a held-out one, (4, 2), their distances (4,), and the
+    images there (4, N, N)."""
     x, y = point
     before, after = jnp.float32(world.low - 1), jnp.float32(world.high + 1)
-    points = [(before, y), (after, y), (x, before), (x, after)]
+    points = jnp.array([(before, y), (after, y), (x, before), (x, after)])
     distances = jnp.stack([x - before, after - x, y - before, after - y])
     exists = jnp.array([True, world.high < world.grid - 1] * 2)
-    return jnp.array(points), jnp.where(exists, distances, jnp.inf)
+    near = jax.vmap(lambda neighbour: world.draw(*neighbour))(points)
+    return points, jnp.where(exists, distances, jnp.inf), near
 
 
 def true_image(point, world: World):
@@ -58,15 +61,14 @@ def true_image(point, world: World):
 
 def superposer(point, world: World):
     """The ID bumps next on the row and column, weighted by 1 / distance."""
-    points, distances = neighbours(point, world)
-    near = jax.vmap(lambda neighbour: world.draw(*neighbour))(points)
+    _, distances, near = neighbours(point, world)
     return jnp.tensordot(1 / distances / (1 / distances).sum(), near, axes=1)
 
 
 def lookup(point, world: World):
     """The nearest ID image."""
-    points, distances = neighbours(point, world)
-    return jax.vmap(lambda neighbour: world.draw(*neighbour))(points)[jnp.argmin(distances)]
+    _, distances, near = neighbours(point, world)
+    return near[jnp.argmin(distances)]
 
 
 def images(rule: Callable, world: World):
@@ -83,20 +85,18 @@ def images(rule: Callable, world: World):
 
 def output_numbers(signals_BxNxN, cells: CellResults) -> dict:
     """Similarity and superposition metrics of signals at every cell, by name."""
-    held_out, points = cells.held_out, cells.factors
     outputs, truths = (
-        np.asarray(signals, np.float64).reshape(len(points), -1)
-        for signals in (signals_BxNxN, cells.truths)
+        signals.reshape(len(signals), -1) for signals in (signals_BxNxN, cells.truths)
     )
-    similar, true = (kernels.cosine(kernels.gram(signals)) for signals in (outputs, truths))
-    agreements = layers.agreements(similar, points, held_out, true)
-    sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out])
-    scores = superposition.scores(
-        outputs[held_out], sums, points[held_out], cells.distance[held_out]
+    layer = Layer(
+        outputs,
+        cells.factors,
+        cells.held_out,
+        distance=cells.distance,
+        true_kernel=kernels.cosine(kernels.gram(truths)),
     )
-    return {f"output.cosine.{name}": value for name, value in agreements.items()} | {
-        f"output.superposition.sums.{name}": value for name, value in scores.items()
-    }
+    metrics = [metric for metric in registry.METRICS if metric.names[0].startswith("output.")]
+    return registry.numbers(metrics, layer)
 
 
 _computed: dict = {}  # by rule, true images and hold-out, which many runs share

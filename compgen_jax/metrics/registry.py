@@ -18,31 +18,34 @@ DOMAINS = ("grid", "points")
 
 
 class Metric(NamedTuple):
-    """names: of the numbers that are always there.  function: Layer -> numbers.  domain:
-    one of `DOMAINS`.  of_output: whether it is of the prediction alone, and not of every layer."""
+    """names: of the numbers that are always there; prefix: of the function's names."""
 
     names: tuple[str, ...]
     function: Callable
     domain: str
     of_output: bool
+    prefix: str
 
 
 METRICS: list[Metric] = []
 
 
-def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> Callable:
+def layer_metric(
+    *names: str, domain: str = "grid", of_output: bool = False, prefix: str = ""
+) -> Callable:
     """Registers a function of a `layers.Layer` as a metric that gives the numbers `names`; of one
     name it may return the number itself. domain: 'grid' or 'points'.  of_output: of the prediction
-    alone; at points, of the last hidden layer.
+    alone; at points, of the last hidden layer.  prefix: of all names.
 
     A later metric replaces an earlier one of its name. A function from outside the package is tried
     on a small layer: TypeError or AttributeError if it fails there.
     """
     if domain not in DOMAINS:
         raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, not {domain!r}")
+    names = tuple(prefix + name for name in names)
 
     def register(function):
-        metric = Metric(names, function, domain, of_output)
+        metric = Metric(names, function, domain, of_output, prefix)
         if not function.__module__.startswith("compgen_jax."):
             from compgen_jax.metrics import layers  # which registers metrics itself
 
@@ -55,14 +58,15 @@ def layer_metric(*names: str, domain: str = "grid", of_output: bool = False) -> 
 
 
 def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[str, float]:
-    """The numbers of one layer, by name. `say` is told the first name of each metric beforehand.
-    TypeError for a metric that lacks a number or gives an array."""
+    """All numbers of a layer. Raises TypeError for what is not one number."""
     by_name = {}
     for metric in metrics:
         if say:
             say(metric.names[0])
         values = metric.function(layer)
-        if not isinstance(values, dict):
+        if isinstance(values, dict):
+            values = {metric.prefix + name: value for name, value in values.items()}
+        else:
             values = dict.fromkeys(metric.names, np.nan if values is None else values)
         for name in dict.fromkeys((*metric.names, *values)):
             value = values.get(name)

@@ -18,17 +18,14 @@ from compgen_jax.statistics import jackknife_interval
 REACHED, ABOVE, BELOW, UNKNOWN = "reached", "above", "below", "unknown"
 TOLERANCE = 1e-6  # accuracies are single-precision shares: 95 of 100 comes out below 0.95
 COARSE, COARSE_SHARE = 2.0, 0.1
-
-
-def searched_places(held_out: bool) -> tuple[str, ...]:
-    """Where a search looks for its target: on held-out points or, without any, on unseen ones."""
-    return ("ood",) if held_out else ("unseen", "real")
+# where a search looks for its target, with held-out points and without
+SEARCHED = {True: ("ood",), False: ("unseen", "real")}
 
 
 class Threshold(NamedTuple):
-    """The value that is needed, by its `status`: 'reached'; 'above', more than it (not reached by
-    the largest); 'below', at most it (reached by the smallest); 'unknown', NaN (no finite scores).
-    `bracket`: the neighbouring values on either side of the crossing, if 'reached'."""
+    """The value that is needed: 'reached'; more than it ('above', not reached by the largest); at
+    most it ('below', reached by the smallest); or 'unknown', NaN. `bracket`: the values on either
+    side of the crossing, if 'reached'."""
 
     value: float
     status: str
@@ -36,8 +33,8 @@ class Threshold(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Thresholds of S seeds at K values of the axis `along`, for a score and a target, at `fixed`
-    values of the other axes; factor_SxK: between the values on either side of a reached one."""
+    """Thresholds of S seeds at K values of the axis `along`, and `fixed` ones of the others;
+    factor_SxK: between the values on either side of a reached one."""
 
     score: str
     target: float
@@ -51,12 +48,10 @@ class Curve(NamedTuple):
 
 
 def threshold(values, scores, target: float) -> Threshold:
-    """The value at which a rising score reaches the target. values, scores: (P,), in any order;
-    scores that are not finite are left out, the others made non-decreasing by isotonic regression;
-    the crossing is interpolated in log value. ValueError for values that are not positive."""
+    """The value at which a rising score reaches the target. values (positive), scores: (P,), in any
+    order; scores that are finite are made non-decreasing by isotonic regression, and the crossing
+    is interpolated in log value."""
     values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
-    if not (np.isfinite(values_P) & (values_P > 0)).all():
-        raise ValueError("values must be positive numbers")
     # sorted, so that rounding does not depend on the order of the points
     order = np.lexsort((scores_P, values_P))
     order = order[np.isfinite(scores_P[order])]
@@ -85,9 +80,8 @@ def threshold(values, scores, target: float) -> Threshold:
 def refinement(
     values, scores, target: float, count: int, whole: bool = True, allowed: Callable = bool
 ) -> list:
-    """`count` values to measure next, ascending, strictly inside the bracket, spaced geometrically;
-    if `whole`, the nearest integers that are `allowed` and not in `values`. Empty without a
-    bracket."""
+    """`count` values to measure next, ascending, inside the bracket, spaced geometrically; if
+    `whole`, the nearest integers that are `allowed` and new. Empty without a bracket."""
     ends = threshold(values, scores, target).bracket
     if ends is None:
         return []
@@ -108,12 +102,8 @@ def thresholds(
 ) -> Curve:
     """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
     have the `fixed` values. `score` and `field`, the searched one, are columns. ValueError if no
-    row remains, and if they mix several values of another axis."""
+    row remains, or several values of another axis."""
     fixed = fixed or {}
-    names = [score, field, *([along] if along else []), *fixed]
-    missing = [name for name in names if rows and name not in rows[0]]
-    if missing:
-        raise ValueError(f"the table has no column {', '.join(missing)}")
     rows = [row for row in rows if all(row[name] == value for name, value in fixed.items())]
     if not rows:
         raise ValueError(f"the table has no rows of {fixed}")
@@ -138,8 +128,8 @@ def thresholds(
 
 def exponent(curve: Curve) -> dict:
     """Slope of log threshold on the log of the axis' value: 'value' and 'ci95', by jackknife over
-    seeds, and counts of the thresholds by status and of 'coarse' ones, known to a factor above
-    `COARSE`. NaN where fewer than two values have a reached threshold."""
+    seeds, NaN where fewer than two values have a reached threshold; counts of the thresholds by
+    status and of 'coarse' ones, known to a factor above `COARSE`."""
     count, status_SxK = curve.seeds_S.size, curve.status_SxK
     counts_RxS = np.concatenate([np.ones((1, count)), 1 - np.eye(count)])  # all, all but one
     reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0

@@ -1,24 +1,14 @@
 """Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3, 4, E6, E7)"""
 
-import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.metrics.kernels import finite
 from compgen_jax.statistics import mean_of_known
-
-
-def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
-    """Codes (E,) that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)], of a code
-    whose parts have these lengths, and the mean code of the training points."""
-    factors = range(len(lengths))
-    factor_E = np.repeat(factors, lengths)
-    return tuple(jnp.where(factor_E == f, code_E, mean_code_E) for f in factors)
 
 
 def matching_sums(outputs_BxD, factors_BxF, points_QxF):
     """(Q, F, D): sums of the seen outputs that share a held-out point's value of each factor.
     ValueError for a value that no seen cell has."""
-    outputs, factors = finite("outputs", outputs_BxD, 2), np.asarray(factors_BxF)
+    outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
     sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
     matched_QxF = np.empty(points.shape, bool)
@@ -36,8 +26,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
 
 def superposition_r2(outputs_QxD, parts_QxKxD):
     """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, against a blank
-    signal; NaN where an output is blank. ValueError for values that are not finite."""
-    outputs, parts = finite("outputs", outputs_QxD, 2), finite("parts", parts_QxKxD, 3)
+    signal; NaN where an output is blank."""
+    outputs, parts = np.asarray(outputs_QxD, np.float64), np.asarray(parts_QxKxD, np.float64)
     weights_QxK = np.einsum("qd,qdk->qk", outputs, np.linalg.pinv(parts, rcond=1e-10))
     residual_QxD = outputs - np.einsum("qk,qkd->qd", weights_QxK, parts)
     total_Q = np.sum(outputs**2, axis=-1)

@@ -1,13 +1,13 @@
-"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2). The
-*product share*, what one product of functions of single factors explains, tells a bump from
-noise."""
+"""Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2).
+What one product of functions of single factors explains tells a bump from noise."""
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics.anova import anova_shares, blocks_of_units, checked_maps
+from compgen_jax.metrics.kernels import BLOCK, check_finite
 
 SWEEPS = 15  # a true bump's product is then within 1e-6, a wide one's within 1e-3
 VANISHING = 1e-12  # of a product's mean square: a smaller variance is rounding
@@ -39,21 +39,47 @@ class Tuning(NamedTuple):
 
 
 def tuning(features_BxD, sizes) -> Tuning:
-    """Shares of every unit's variance over the grid. The product share is exact for two factors
-    and, for more, a lower bound by alternating least squares. Errors as `anova_shares`."""
-    maps = checked_maps(features_BxD, sizes)
-    shares = anova_shares(features_BxD, sizes)
-    largest = shares.variance.max(initial=0)
-    active = shares.varies & (shares.variance >= ACTIVE * largest)
+    """Share of every unit's variance over the grid in one factor alone, in interactions (A.2,
+    Figure 15) and in one product, which is exact for two factors and, for more, a lower bound by
+    alternating least squares. ValueError if the features are not finite."""
+    check_finite("features", features_BxD)
+    maps = grids.over_grid(np.asarray(features_BxD), sizes)
+    parts = [_variances(block) for block in _blocks_of_units(maps)]
+    *terms, mean_square = np.concatenate(parts, axis=1)
+    variance = sum(terms)
+    varies = variance > 1e-14 * mean_square
+    shares = np.stack(terms) / np.where(varies, variance, np.nan)
+    active = varies & (variance >= ACTIVE * variance.max(initial=0))
     product = np.full(len(active), np.nan)
-    product[active] = _product_variance(maps[..., active]) / shares.variance[active]
-    return Tuning(shares.main, shares.interaction, product, shares.variance, active)
+    product[active] = _product_variance(maps[..., active]) / variance[active]
+    return Tuning(shares[:-1], shares[-1], product, variance, active)
+
+
+def _blocks_of_units(maps_GxD):
+    """Float64 copies of the maps of as many units at a time as memory allows."""
+    width = max(1, min(BLOCK, BLOCK * 1024 // prod(maps_GxD.shape[:-1])))
+    for start in range(0, maps_GxD.shape[-1], width):
+        yield maps_GxD[..., start : start + width].astype(np.float64)
+
+
+def _variances(maps):
+    """(F + 2, D): variances of the factors' effects and of all interactions; mean square."""
+    cells = tuple(range(maps.ndim - 1))
+    mean_square_D = np.mean(maps**2, axis=cells)
+    maps -= maps.mean(axis=cells, keepdims=True)
+    effects, interactions = [], maps
+    for factor in reversed(cells):
+        others = tuple(axis for axis in cells if axis != factor)
+        effects.append(maps.mean(axis=others, keepdims=True) if others else maps)
+        interactions = interactions - effects[-1]
+    parts = [np.mean(part**2, axis=cells) for part in (*effects, interactions)]
+    return np.stack([*parts, mean_square_D])
 
 
 def _product_variance(maps_GxD):
     """(D,) variance that the best product of single-factor functions explains in interactions."""
     explained = [np.zeros(0)]
-    for block in blocks_of_units(maps_GxD):
+    for block in _blocks_of_units(maps_GxD):
         maps = np.moveaxis(block, -1, 0)
         cells = tuple(range(1, maps.ndim))
         means = [
@@ -86,8 +112,8 @@ def _product_variance(maps_GxD):
 
 def _alternate(matrices, functions):
     """(D,) variance that a product of functions explains, each fitted in turn to the others'
-    product w: its mean is E[R w] / C, its deviation the residual of R on w over A, the variance of
-    w; C that of its interactions."""
+    product w: its mean is E[R w] / C, its deviation the residual of R on w over A; A is the
+    variance of w, C that of its interactions."""
     functions = list(functions)
     for _ in range(SWEEPS):
         for axis, matrix_DxRxV in enumerate(matrices):
@@ -120,9 +146,9 @@ def _inverse_variances(functions):
 
 
 def layer_tuning(features_BxD, sizes) -> dict:
-    """`TUNING_NUMBERS` of one layer (claim C13): means over active units of the largest share of
-    one factor, the interaction and the product share (`weighted_`: by variance); shares that are a
-    bump (product above a half), a stripe (one factor above a half), active."""
+    """Means over active units of the largest share of one factor, the interaction and the product
+    share (`weighted_`: by variance); shares of units that are a bump (product above a half), a
+    stripe (one factor above a half), active."""
     of_units = tuning(features_BxD, sizes)
     active_share = float(np.mean(of_units.active))
     if not of_units.active.any():

@@ -23,7 +23,7 @@ from compgen_jax import grids
 from compgen_jax.metrics import (
     decoding as decoding,  # registers its metrics
 )
-from compgen_jax.metrics import geometry, kernels, layers, probes, registry, superposition, tuning
+from compgen_jax.metrics import geometry, kernels, layers, probes, registry, tuning
 from compgen_jax.metrics.layers import Layer
 from compgen_jax.metrics.registry import METRICS
 from compgen_jax.runs import directory, logs, results
@@ -334,8 +334,10 @@ class Grid(Recorder):
 
         def code_parts(points, codes):
             mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
-            parts = partial(superposition.mean_code_superpositions, lengths=task.parts)
-            return jax.vmap(parts, (0, None))(codes, mean_code)
+            # for each factor, its part of a code beside the others' mean
+            part_E = np.repeat(range(len(task.parts)), task.parts)
+            keeps = [part_E[None] == f for f in range(len(task.parts))]
+            return [jnp.where(keep, codes, mean_code[None]) for keep in keeps]
 
         self.dataset = jax.jit(partial(loop.dataset_of, task))
         self.code_parts = jax.jit(code_parts)

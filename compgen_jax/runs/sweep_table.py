@@ -139,7 +139,7 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
 def searched(config: Config, axes: tuple) -> tuple[str, ...]:
     """The regions around whose thresholds the search puts its values."""
     task = task_of(config, axes)
-    return scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
+    return scaling.SEARCHED[bool(np.any(task.held_out(tasks.points(task))))]
 
 
 def check(config: Config, trials: list[SweepTrial]):

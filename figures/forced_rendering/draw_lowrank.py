@@ -50,7 +50,7 @@ def draw_low_rank(runs):
     factor_maps.volume_bar(volumes, image, ax=maps, shrink=0.8)
     error = numbers.subplots()
     for name, run in runs.items():
-        errors = evaluation.errors(run.cells)
+        errors = run.cells.scores[run.cells.error]
         by_region = [errors[:, mask].mean(axis=1) for mask in (~cells.held_out, cells.held_out)]
         (seen, unseen), color = map(plotting.geometric_mean, by_region), COLORS[name]
         style = {"fmt": "o", "color": color, "label": TITLES[name]}

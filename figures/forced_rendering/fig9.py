@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.metrics import circle, evaluation
+from compgen_jax.metrics import circle
 
 from .. import plotting
 from ..figure import figure
@@ -21,7 +21,7 @@ def draw(runs):
     axis, first = top.subplots(), next(iter(runs.values()))
     for name, run in runs.items():
         _, indices = _gap_and_cells(run)
-        errors = evaluation.errors(run.cells)[:, indices]
+        errors = run.cells.scores[run.cells.error][:, indices]
         errors = np.maximum(errors / np.square(run.cells.truths[indices]).mean(), plotting.SMALLEST)
         angles = run.cells.factors[indices, 0] % circle.PERIOD
         style = {"linewidth": 1.2, "label": TITLES[name]}
@@ -106,7 +106,7 @@ def _draw_images(picture, runs):
         columns = np.array([gap.edges[0], *gap.cells[inner], gap.edges[1]])
         images = cells.predictions[0, columns] if name else cells.truths[columns]
         edges = cells.truths[list(gap.edges)]
-        residuals = circle.residual_share(flat(images), *flat(edges))
+        residuals, _ = circle.edge_fit(flat(images), *flat(edges))
         for axis, index, image, residual in zip(row, columns, images, residuals, strict=True):
             color = plotting.OOD_COLOR if cells.held_out[index] else plotting.ID_COLOR
             plotting.show_signal(axis, image, cells.amplitude, None, color)

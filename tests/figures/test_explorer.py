@@ -259,10 +259,11 @@ def test_the_command_writes_the_page_of_some_seeds(run, copy, capsys):
     of_seed = run.layers("probe.ood_r2")[run.seeds.index(7)]
     np.testing.assert_allclose(shown, of_seed[:, None])
     directory.write_json(copy / "claims.json", [{"claim": "one that judge left"}])
-    assert '[{"claim":"one that judge left"}]' in explore.explore(copy, [7]).read_text()
+    call(explore, f"--workdir={copy}", "--seeds=7")
+    assert '[{"claim":"one that judge left"}]' in (copy / "explorer.html").read_text()
     for seeds, message in {"3": "tiny has no such seed; it has 0, 7", "x": "must be numbers",
                            "-1": "must be numbers"}.items():  # fmt: skip
         with refused(f"--seeds={seeds}: {message}"):
             call(explore, f"--workdir={copy}", f"--seeds={seeds}")
     with refused("there is no such directory"):
-        explore.explore(copy / "none")
+        call(explore, f"--workdir={copy / 'none'}")

@@ -3,6 +3,7 @@
 import copy
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
     run = copy.copy(stand_ins.trained("two_objects", workdir))
     random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8
     scores = {"rendered": random, "rendered_second": ~random}
-    run.cells = cells = run.cells._replace(scores=run.cells.scores | scores)
+    run.cells = cells = replace(run.cells, scores=run.cells.scores | scores)
     run.late = run
     figure = drawn(FIGURES["two_objects"].draw, {"two_objects": run})
     for letter, hits in zip("cd", scores.values(), strict=True):
@@ -82,7 +83,7 @@ def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
             for name in why_not_figures.THREE_FACTORS}  # fmt: skip
     box = runs["three_factors"].cells
     good = np.random.default_rng(0).integers(0, 2, box.scores["image_accuracy"].shape)
-    box = box._replace(scores=box.scores | {"image_accuracy": good})
+    box = replace(box, scores=box.scores | {"image_accuracy": good})
     runs["three_factors"].cells = box
     figure = drawn(FIGURES["three_factors"].draw, runs)
     of_run = lambda letter, name: means(

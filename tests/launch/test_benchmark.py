@@ -16,6 +16,7 @@ from tests.command import call
 @pytest.fixture(autouse=True)
 def two_cores_without_pytorch(monkeypatch):
     monkeypatch.setattr(speed, "cores", lambda: 2)
+    monkeypatch.setattr(speed, "SIDES", (5, 5))
     for name in ("in_processes", "decoders"):
         monkeypatch.setattr(torch_peers, name, lambda *_: lambda: time.sleep(1e-4))
 
@@ -34,7 +35,7 @@ def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch)
 
     monkeypatch.setattr(speed, "program", program)
     singles = [PRESETS["bump_cnn_quick"]] * 2
-    table = speed.compare("heading", singles, 10, 1, (None,), side=5).set_index("contender")
+    table = speed.compare("heading", singles, 10, 1).set_index("contender")
     ratios = table["over best PyTorch"].tolist()
     assert ratios[:4] == pytest.approx([1.5, 1, 1.5, 0.5]) and np.isnan(ratios[4])
     many = table.loc["2 in turn"]
@@ -50,11 +51,11 @@ def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     config = changed(tiny, conv | steps | {"task.support.region": "none"})
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
 
-    table = speed.train(1, {"bump_cnn": 2}, side=8)
+    table = speed.train(1, {"bump_cnn": 2})
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()
     monkeypatch.setattr(speed, "MANY", ((2,), ()))
-    assert len(speed.sweep(1, config, grid=8, side=8)) == 6
+    assert len(speed.sweep(1, config, grid=8)) == 6
     monkeypatch.setattr(speed.geometry, "__defaults__", (("bump_cnn",),))
     call(benchmark, "--suite=geometry", "--rounds=1")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + 3 + 1 + 3 + 1 and '"suite":"geometry"' in lines[-2]
+    assert len(lines) == 1 + 2 + 1 + 2 + 1 and '"suite":"geometry"' in lines[-2]

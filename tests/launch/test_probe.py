@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import decodability
+from compgen_jax.statistics import jackknife_interval
 from launch import probe
 from tests.command import call, drawn_by, refused, snippets
 
@@ -29,15 +30,21 @@ def arrays(**changes) -> dict:
     return {name: value for name, value in (found | changes).items() if value is not None}
 
 
-def saved(folder, given):
-    """A file of these arrays."""
-    np.savez(folder / "my_activations.npz", **given)
-    return folder / "my_activations.npz"
+@pytest.fixture
+def run(tmp_path):
+    """run(arrays, flag, ...): the command on a file of them."""
+    path = tmp_path / "my_activations.npz"
+
+    def probed(given, *flags):
+        np.savez(path, **given)
+        call(probe, f"--activations={path}", *flags)
+
+    return probed
 
 
-def test_a_table_and_a_report(tmp_path, capsys):
+def test_a_table_and_a_report(run, tmp_path, capsys):
     given = arrays()
-    call(probe, f"--activations={saved(tmp_path, given)}")
+    run(given)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("early  ") and lines[3].startswith("late * ")
 
@@ -46,31 +53,33 @@ def test_a_table_and_a_report(tmp_path, capsys):
     assert list(found["layers"]) == ["early", "late"] and found["chosen"] == "late"
     layers = {name: given[f"layers.{name}"] for name in ("early", "late")}
     rows = given["factors"], given["held_out"], given["groups"]
-    wanted = decodability.decode(layers, *rows)
+    decoded = decodability.decode(layers, *rows)
     for index, layer in enumerate(found["layers"].values()):
-        assert [factor["measure"] for factor in layer["factors"].values()] == ["r2", "auc"]
-        for f, factor in enumerate(layer["factors"].values()):
-            for part in ("id", "ood", "shuffled.id", "shuffled.ood"):
-                assert factor[part]["value"] == pytest.approx(wanted.scores[part][index, f])
-                ends = wanted.intervals.get(part, np.full((2, 2, 2), None))[index, f].tolist()
-                assert factor[part]["ci95"] == (ends if None in ends else pytest.approx(ends))
-        assert layer["mean"]["r2"]["ood"] == layer["factors"]["size"]["ood"]
-        quality = wanted.quality[index]
+        for f, (name, kind) in enumerate({"size": "r2", "red": "auc"}.items()):
+            factor = layer["factors"][name]
+            assert factor["measure"] == kind
+            assert layer["mean"][kind]["ood"] == factor["ood"]
+            for part in ("id", "ood"):
+                scores, without = (of[part][index, f] for of in (decoded.scores, decoded.without))
+                ends = jackknife_interval(scores, without, most=1)
+                assert factor[part] == {"value": scores, "ci95": pytest.approx(ends)}
+                control = decoded.scores[f"shuffled.{part}"][index, f]
+                assert factor[f"shuffled.{part}"] == {"value": control, "ci95": [None, None]}
+        quality = decoded.quality[index]
         success = decodability.success_correlation(quality, given["success"], *rows[1:])
-        assert layer["success"]["value"] == pytest.approx(success["value"])
-        assert layer["success"]["ci95"] == pytest.approx(success["ci95"])
+        assert layer["success"] == success
         assert lines[2 + index].split()[-1] == f"{success['value']:.3g}"
     assert found["success"] == layer["success"]
 
 
-def test_a_stack_of_layers_without_what_is_optional(capsys, tmp_path):
+def test_a_stack_of_layers_without_what_is_optional(run, capsys, tmp_path):
     """Rows are then their own groups; which factors are labels may be said."""
     given = arrays(groups=None, success=None, names=None)
     stack = np.stack([given.pop(name).reshape(60, 12) for name in ("layers.early", "layers.late")])
     given["factors"][:, 0] = np.arange(60) % 3
     given |= {"layers": stack, "classes": [1, 1], "held_out": given["held_out"].astype(int)}
     workdir = tmp_path / "new" / "place"
-    call(probe, f"--activations={saved(tmp_path, given)}", f"--workdir={workdir}")
+    run(given, f"--workdir={workdir}")
     found = json.loads((workdir / "probe.json").read_text())
     assert list(found["layers"]) == ["layer_00", "layer_01"] and "success" not in found
     factors = found["layers"]["layer_00"]["factors"]
@@ -95,17 +104,20 @@ BAD = [
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[message[:30] for _, message in BAD])
-def test_bad_arrays_are_one_line_and_leave_an_earlier_report_alone(tmp_path, changes, message):
+def test_bad_arrays_are_one_line_and_leave_an_earlier_report_alone(run, tmp_path, changes, message):
     (tmp_path / "probe.json").write_text("earlier")
     with refused("--activations=", "my_activations.npz: ", message):
-        call(probe, f"--activations={saved(tmp_path, arrays(**changes))}")
+        run(arrays(**changes))
     assert (tmp_path / "probe.json").read_text() == "earlier"
     assert {path.name for path in tmp_path.iterdir()} == {"probe.json", "my_activations.npz"}
-    with refused("there is no such file"):
-        call(probe, f"--activations={tmp_path / 'nowhere.npz'}")
-    (tmp_path / "my_activations.npz").write_text("activations")
-    with refused("is no .npz of numbers or text, or is damaged"):
-        call(probe, f"--activations={tmp_path / 'my_activations.npz'}")
+
+
+def test_a_missing_or_damaged_file_is_one_line(tmp_path):
+    path = tmp_path / "my_activations.npz"
+    for message in ("there is no such file", "is no .npz of numbers or text, or is damaged"):
+        with refused(message):
+            call(probe, f"--activations={path}")
+        path.write_text("activations")
 
 
 def test_the_example_of_the_page(monkeypatch, tmp_path, capsys):

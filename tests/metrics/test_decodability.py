@@ -79,14 +79,13 @@ def test_a_constant_target_is_nan_and_leaves_the_means_alone():
     values[:, 1] = 0.1  # everywhere; its mean is not exactly that
     values[held_out, 2] = 0.3
     values[:, 3] = np.where(held_out, 1.0, group % 2)
-    found = decodability.decode({"a": layer}, values, held_out, group)
+    decoded = decodability.decode({"a": layer}, values, held_out, group)
     for region, unknown in (("id", [0, 1, 0, 0]), ("ood", [0, 1, 1, 1])):
         for name in (region, f"shuffled.{region}"):
-            np.testing.assert_array_equal(np.isnan(found.scores[name][0]), unknown)
-    (mean,) = decodability.means(found, "ood")
-    assert mean["value"] == found.scores["ood"][0, 0] and np.isfinite(mean["ci95"]).all()
-    assert np.isfinite(found.quality).all()
-    assert np.isnan(decodability.means(found, "ood", "auc")[0]["value"])
+            np.testing.assert_array_equal(np.isnan(decoded.scores[name][0]), unknown)
+    (mean,) = decodability.means(decoded, "ood")
+    assert mean["value"] == decoded.scores["ood"][0, 0] and np.isfinite(mean["ci95"]).all()
+    assert np.isfinite(decoded.quality).all()
 
 
 def test_groups_get_the_targets_of_whole_groups():
@@ -108,11 +107,11 @@ def test_the_layer_is_chosen_on_id_rows_alone_and_ties_go_to_the_earliest():
     layer, values, held_out, group = rows(noise=0.0)
     noise = np.random.default_rng(3).normal(size=layer.shape)
     only_ood = layer + np.where(held_out[:, None], 0, 2.0) * noise
-    late, early = layer + 0.001 * noise, layer + 0.01 * noise
-    layers = {"only_ood": only_ood, "less": layer + 0.3 * noise, "early": early, "late": late}
-    found = decodability.decode(layers, values, held_out, group)
-    _, less, early, late = (mean["value"] for mean in decodability.means(found, "id"))
-    assert less < 0.999 * late and early < late and found.chosen == "early"
+    layers = {"only_ood": only_ood}
+    layers |= {f"{share:g} of noise": layer + share * noise for share in (0.3, 0.01, 0.001)}
+    decoded = decodability.decode(layers, values, held_out, group)
+    _, less, early, late = (mean["value"] for mean in decodability.means(decoded, "id"))
+    assert less < 0.999 * late and early < late and decoded.chosen == "0.01 of noise"
 
 
 def test_margins_by_hand():

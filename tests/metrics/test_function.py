@@ -1,6 +1,6 @@
 """Any function of the factors is measured as the laboratory's own models are."""
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from compgen_jax import grids
 from compgen_jax.metrics import function, layers
 
 AXES = [np.arange(8.0), np.arange(6.0)]
+Size = namedtuple("Size", "x y")
 
 
 def held_out(points):
@@ -41,13 +42,9 @@ def test_numbers_are_those_of_closed_forms():
 
 
 def test_layers_are_named_by_their_places_in_the_tree():
-    class Pair(NamedTuple):
-        left: jax.Array
-        right: jax.Array
-
-    network = lambda point: {"b": [point, {"__call__": (2 * point,)}], "a": Pair(point, point)}
+    network = lambda point: {"b": [point, {"__call__": (2 * point,)}], "a": Size(point, point)}
     numbers = function.measure(network, AXES, held_out, differentiable=False)
-    assert list(numbers) == ["a.left", "a.right", "b.0", "b.1.__call__.0"]
+    assert list(numbers) == ["a.x", "a.y", "b.0", "b.1.__call__.0"]
 
 
 def test_agreements_need_true_outputs_and_geometry_a_derivative():

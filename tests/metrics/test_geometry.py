@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from compgen_jax import grids
 from compgen_jax.metrics import geometry
 
 
@@ -40,14 +39,6 @@ def test_readings_of_the_factorization_score_against_loops(rng):
     sums = [[g[i, i] + g[j, j] for i, j in pairs] for g in metrics]
     expected = 1 - np.mean(crossed) / np.mean(sums), 1 - np.mean(np.divide(crossed, sums))
     assert jax.device_get(geometry.factorization(metrics)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_finite_differences_are_exact_for_a_linear_map(rng):
-    matrix, sizes = rng.normal(size=(7, 3)), (5, 4, 3)
-    activations = np.float32(grids.over_grid(0.5 * grids.indices(sizes) @ matrix.T, sizes))
-    metrics = jax.jit(geometry.grid_metric, static_argnums=1)(activations, 0.5)
-    expected = np.broadcast_to(matrix.T @ matrix, (3, 4, 5, 3, 3))
-    assert_allclose(metrics, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_log_volume_has_a_floor_for_every_map():

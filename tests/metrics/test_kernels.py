@@ -13,22 +13,18 @@ PROFILES = np.exp(-((np.arange(N)[:, None] - np.arange(N)[None, :]) ** 2) / 2)
 BUMPS = np.float32([np.outer(PROFILES[y], PROFILES[x]) for x, y in CELLS])
 
 
-def random_features(points=7, features=11, seed=0):
-    return np.random.default_rng(seed).normal(size=(points, features))
-
-
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("block", [3, 11, 4096])
-def test_gram_against_a_loop(monkeypatch, center, block):
+def test_gram_against_a_loop(monkeypatch, center, block, rng):
     monkeypatch.setattr(kernels, "BLOCK", block)
-    features = np.float32(random_features() + 3.0)  # summed in float64
+    features = np.float32(rng.normal(size=(7, 11)) + 3.0)  # summed in float64
     offset = np.float64(features).mean(axis=0) if center else np.zeros(11)
     expected = [[np.sum((a - offset) * (b - offset)) for b in features] for a in features]
     assert_allclose(kernels.gram(features, center), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_cosine_and_l2_against_loops():
-    features = np.concatenate([random_features(), np.zeros((1, 11))])
+def test_cosine_and_l2_against_loops(rng):
+    features = np.concatenate([rng.normal(size=(7, 11)), np.zeros((1, 11))])
     gram = kernels.gram(features)
     norms = np.maximum(np.linalg.norm(features, axis=1), 1e-9)
     distances = np.linalg.norm(features[:, None] - features, axis=2)

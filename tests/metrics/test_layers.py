@@ -13,9 +13,8 @@ HELD_OUT = ((CELLS >= [2, 1, 1]) & (CELLS <= [4, 3, 2])).all(axis=1)
 OUTPUTS = np.random.default_rng(0).normal(size=(90, 20)) + CELLS[:, :1]
 
 
-def numbers_of(features, untrained=None, **arrays) -> dict:
-    costly = {"untrained": untrained}.get
-    layer = Layer(features, CELLS, HELD_OUT, SIZES, costly=costly, **arrays)
+def numbers_of(features, **arrays) -> dict:
+    layer = Layer(features, CELLS, HELD_OUT, SIZES, **arrays)
     on_grid = [row for row in registry.METRICS if row.domain == "grid" and not row.of_output]
     return registry.numbers(on_grid, layer)
 
@@ -44,9 +43,6 @@ def test_constant_layers_and_missing_arrays_have_no_numbers():
     known = numbers_of(OUTPUTS)
     for name in (*layers.VOLUME_NUMBERS, "cosine.binary", "untrained.tuning.bump"):
         assert np.isnan(known[name])
-    for name, value in numbers_of(OUTPUTS, untrained=OUTPUTS).items():
-        if name.startswith("untrained."):
-            assert value == known[name.removeprefix("untrained.")]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +56,11 @@ def test_interaction_over_a_hole_needs_two_factors_that_vary(low, high, has_one)
 
     def interaction():
         layer = Layer(features, CELLS, held_out, SIZES)
-        return layers.interaction_shares(layer)["anova.interaction_ood"]
+        return layers.interaction_shares(layer)["interaction_ood"]
 
+    x, y, _ = (CELLS - CELLS.mean(axis=0)).T
+    whole = layers.interaction_shares(Layer(features, CELLS, held_out, SIZES))["interaction"]
+    assert whole == pytest.approx((x * y).var() / features.var())
     if not has_one:
         assert np.isnan(interaction())
         return

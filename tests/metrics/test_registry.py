@@ -21,14 +21,8 @@ LOG = HELD_OUT * (2.0 + (CELLS[:, 0] == CELLS[:, 1])) + (CELLS[:, 1] == 0)
 TENSORS = 10 ** LOG[:, None, None] * np.array([[4.0, 3.0], [3.0, 9.0]])
 
 
-def held_out_beside_seen(cells):
-    """How much larger the log volume of held-out cells is; and over the spread within regions."""
-    ood, seen = LOG[HELD_OUT & cells], LOG[~HELD_OUT & cells]
-    ratio = ood.mean() - seen.mean()
-    return ratio, ratio / np.sqrt((ood.var() + seen.var()) / 2)
-
-
-(RATIO, _), (INNER_RATIO, INNER_EFFECT) = map(held_out_beside_seen, (BORDER | True, ~BORDER))
+OOD, ID = LOG[HELD_OUT & ~BORDER], LOG[~HELD_OUT & ~BORDER]
+INNER_RATIO = OOD.mean() - ID.mean()
 
 
 def all_numbers(domain, features, scale=1.0) -> dict:
@@ -56,13 +50,14 @@ TUNING = {
 KNOWN = {
     "grid": {
         "schmidt.rank": 2, "schmidt.exp_entropy": np.exp(-TERMS @ np.log(TERMS)),
-        "explained.schmidt": TERMS[0], "explained.hoeffding": 1,
         "spectrum.numerical_rank": 2 * (V - 1), "spectrum.energy_rank": 2 * (V - 1),
         "spectrum.participation_ratio": 2 * (V - 1),
         "anova.interaction": 0, "anova.interaction_ood": 0,
         "factorization.ratio_of_means": 1 - 3 / 13, "factorization.mean_of_ratios": 1 - 3 / 13,
-        "volume.log10_ratio": RATIO, "volume.inner_log10_ratio": INNER_RATIO,
-        "volume.inner_effect": INNER_EFFECT, "volume.ood_spread": np.sqrt(2) / 3,
+        "volume.log10_ratio": LOG[HELD_OUT].mean() - LOG[~HELD_OUT].mean(),
+        "volume.inner_log10_ratio": INNER_RATIO,
+        "volume.inner_effect": INNER_RATIO / np.sqrt((OOD.var() + ID.var()) / 2),
+        "volume.ood_spread": np.sqrt(2) / 3,
         "curve.turning_ratio": np.nan,
     }
     | {
@@ -96,7 +91,7 @@ def test_numbers_of_stripes_in_closed_form(domain):
     assert np.isnan([value for name, value in numbers.items() if "mean_code" in name]).all()
 
 
-ROTATED = ("schmidt.", "explained.", "spectrum.", "anova.", "probe.", "cosine.", "factorization.",
+ROTATED = ("schmidt.", "spectrum.", "anova.", "probe.", "cosine.", "factorization.",
            "volume.", "curve.", "output.", "decode.")  # fmt: skip
 SHIFTED = ("spectrum.", "anova.", "probe.", "tuning.", "untrained.tuning.", "decode.")
 UNITS_ALONE = ("tuning.", "untrained.tuning.")
@@ -116,7 +111,6 @@ CHANGES = {
 def test_changes_of_the_features_that_change_no_number(domain, change):
     function, prefixes = CHANGES[change]
     before, after = all_numbers(domain, NOISY), all_numbers(domain, function(NOISY), scale=3.0)
-    assert all(name.startswith((*ROTATED, *UNITS_ALONE)) for name in before)  # a row for each
     for name, value in before.items():
         if name.startswith(prefixes):
             assert after[name] == pytest.approx(value, rel=1e-5, abs=1e-7, nan_ok=True), name

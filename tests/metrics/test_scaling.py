@@ -13,16 +13,10 @@ GRIDS = np.array([4, 6, 8, 10, 12, 16, 20, 24, 32])
 
 def make_curve(values_SxK, status_SxK=None):
     values_SxK = np.asarray(values_SxK, float)
-    status = np.full(values_SxK.shape, "reached") if status_SxK is None else np.array(status_SxK)
-    grids_K = GRIDS[: values_SxK.shape[1]]
-    names = "ood.exact_accuracy", 0.5, "task.grid", {}
-    return Curve(*names, grids_K, np.arange(len(values_SxK)), values_SxK, status,
-                 np.full(np.shape(values_SxK), np.nan))  # fmt: skip
-
-
-def row(**changes):
-    row = {"grid": 8, "copies": 0, "side": 0.5, "seed": 0, "n": 10, "status": "ok"}
-    return row | {"exact": 0.3, "position": 0.9} | changes
+    seeds, count = values_SxK.shape
+    status = np.full((seeds, count), "reached") if status_SxK is None else np.array(status_SxK)
+    return Curve("score", 0.5, "task.grid", {}, GRIDS[:count], np.arange(seeds), values_SxK, status,
+                 np.full((seeds, count), np.nan))  # fmt: skip
 
 
 def most_likely_slope(x_P, y_P, side_P):
@@ -76,15 +70,17 @@ def test_refinement_is_geometric_free_and_allowed(values, scores, count, setting
 
 
 def test_thresholds_of_a_table():
+    row = {"grid": 8, "copies": 0, "side": 0.5, "seed": 0, "n": 10, "status": "ok"}
+    row |= {"exact": 0.25, "position": 0.9}
     rows = [
-        row(exact=0.25),
-        row(exact=0.75, n=1000),
-        row(exact=0, n=2000, status="failed"),
-        row(grid=16),
-        row(grid=16, exact=0.75, seed=3),
-        row(grid=32, seed=3, status="failed"),
-        row(grid=64, copies=1),
-        row(exact=1, side=0.9),
+        row,
+        row | {"exact": 0.75, "n": 1000},
+        row | {"exact": 0, "n": 2000, "status": "failed"},
+        row | {"grid": 16},
+        row | {"grid": 16, "exact": 0.75, "seed": 3},
+        row | {"grid": 32, "seed": 3, "status": "failed"},
+        row | {"grid": 64, "copies": 1},
+        row | {"exact": 1, "side": 0.9},
     ]
     chosen = {"field": "n", "along": "grid"}
     curve = scaling.thresholds(rows[::-1], "exact", 0.5, fixed={"copies": 0, "side": 0.5}, **chosen)

@@ -5,25 +5,18 @@ from numpy.testing import assert_allclose
 from compgen_jax.metrics.spectra import spectrum
 
 
-@pytest.mark.parametrize("features", [5, 90])
-def test_eigenvalues_are_the_covariances(features, rng):
-    """More or fewer features than points, whatever their mean and rotation."""
-    points = rng.normal(size=(30, features)) * np.linspace(1, 3, features) + 7
+@pytest.mark.parametrize("features", [6, 90])
+def test_dimensions_are_counted_in_the_spectrum_of_the_covariance(features, rng):
+    """More or fewer features than points, whatever their mean."""
+    scales = np.full(features, 0.01)
+    scales[:6] = 10, 7, 7, 1, 0.4, 0.2
+    points = rng.normal(size=(30, features)) * scales + 7
     expected = np.linalg.eigvalsh(np.cov(points.T, bias=True))[::-1]
-    found = spectrum(points).eigenvalues
-    count = min(features, 29)
-    assert_allclose(found[:count], expected[:count], rtol=1e-9)
-    assert_allclose(found[count:], 0, atol=1e-9)
-
-
-def test_counts_of_dimensions_in_closed_form():
-    """Orthogonal features without a mean, whose variances are the eigenvalues."""
-    values = np.array([100.0, 50.0, 49.0, 1.0, 0.2, 0.05])
-    points = np.concatenate([np.diag(np.sqrt(values)), -np.diag(np.sqrt(values))])
     found = spectrum(points)
-    assert_allclose(found.eigenvalues[:6], values / 6)
+    count = min(features, 29)
+    assert_allclose(found.eigenvalues[:count], expected[:count], rtol=1e-9)
+    assert_allclose(found.eigenvalues[count:], 0, atol=1e-9)
+    # of 100, 50, 49, 1, .2 and .04: above a thousandth of the first; 99% of the sum
     assert (found.numerical_rank, found.energy_rank) == (5, 3)
-    assert spectrum(points, threshold=0.02).numerical_rank == 3
-    assert spectrum(points, energy=0.5).energy_rank == 2
-    expected = values.sum() ** 2 / np.sum(values**2)
-    assert found.participation_ratio == pytest.approx(expected)
+    ratio = expected.sum() ** 2 / np.sum(expected**2)
+    assert found.participation_ratio == pytest.approx(ratio)

@@ -1,17 +1,8 @@
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.metrics import superposition
 from tests.metrics.test_kernels import CELLS, HOLE
-
-
-def test_mean_codes_keep_one_part():
-    code, mean = jnp.arange(6.0), 10 + jnp.arange(6.0)
-    first, second, third = superposition.mean_code_superpositions(code, mean, (1, 3, 2))
-    np.testing.assert_array_equal(first, [0, 11, 12, 13, 14, 15])
-    np.testing.assert_array_equal(second, [10, 1, 2, 3, 14, 15])
-    np.testing.assert_array_equal(third, [10, 11, 12, 13, 4, 5])
 
 
 def test_matching_sums_of_three_factors(rng):

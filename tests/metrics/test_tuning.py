@@ -1,4 +1,3 @@
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -25,17 +24,18 @@ def test_product_share_is_that_of_the_first_singular_value():
     assert found.interaction[0] == pytest.approx(energies.sum() / (unit.size * unit.var()))
 
 
-def test_layer_numbers_over_units_that_vary():
+def test_layer_numbers_over_units_that_vary(monkeypatch):
     """Two stripes, a plus, a bump; units that vary too little, and just enough."""
     x, y = CELLS.T
     stripe, plus = gaussian(x - 5), gaussian(x - 5) + gaussian(y - 5)
     bump, constant = gaussian(x - 7) * gaussian(y - 7), np.full(N * N, 7.1)
     layer = np.stack([stripe, stripe, plus, bump, constant, stripe, stripe], axis=1, dtype="f4")
     layer[:, -2:] *= np.sqrt(np.array([0.9e-3, 1.1e-3]) * layer[:, 2].var() / layer[:, 0].var())
+    monkeypatch.setattr(tuning, "BLOCK", 3)  # units at a time
     found = tuning.tuning(layer, (N, N))
     np.testing.assert_array_equal(found.active, [1, 1, 1, 1, 0, 0, 1])
     np.testing.assert_array_equal(np.isnan(found.main[0]), [0, 0, 0, 0, 1, 0, 0])
-    numbers = tuning.layer_tuning(jnp.asarray(layer), (N, N))
+    numbers = tuning.layer_tuning(layer, (N, N))
     profile = gaussian(np.arange(N) - 7)
     r = profile.mean() ** 2 / np.mean(profile**2)
     one_factor, interaction = r / (1 + r), (1 - r) / (1 + r)  # of a bump on a diagonal cell
@@ -63,5 +63,7 @@ def test_product_of_three_factors_against_a_search(seed):
     found = tuning.tuning(values[:, None], (4, 3, 3))
     product = found.product[0] * values.var()
     assert without == pytest.approx(found.interaction[0] * values.var())
+    of_factors = [[values[level == k].mean() for k in level] for level in (x, y, z)]
+    np.testing.assert_allclose(found.main[:, 0], np.var(of_factors, axis=1) / values.var())
     assert without - best <= 1.001 * product < found.interaction[0] * values.var()
     assert without - best > 0.99 * product

@@ -1,5 +1,7 @@
 """Claims on images: what must be learnt, and when it is asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ def network(cells, metric=0.5, stripes=1.0, **others):
     true = results.truths_at(SETTINGS.make(), bump.stripe_points(SETTINGS.grid))
     drawn = np.concatenate([stripes * true, np.zeros_like(true[:1])])
     return run(
-        cells._replace(scores=second),
+        replace(cells, scores=second),
         outputs=dict.fromkeys(METRICS, metric),
         predict=lambda points: np.stack([drawn] * 3),
         **others,

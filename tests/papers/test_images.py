@@ -1,5 +1,7 @@
 """C1 to C3 and K1 to K5: quantities of drawn images beside loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_peaks_are_in_line_more_often_than_by_chance():
     np.testing.assert_allclose(figure1_claims.aligned_peaks(aside).aligned, 0.5)
     # late checkpoints by themselves
     predictions = np.stack([aside.predictions, 0 * aside.predictions], axis=1)
-    several = figure1_claims.aligned_peaks(aside._replace(predictions=predictions)).several
+    several = figure1_claims.aligned_peaks(replace(aside, predict=predictions)).several
     assert several.tolist() == [[1, 0]] * 3
 
 

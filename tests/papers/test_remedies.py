@@ -1,5 +1,6 @@
 """C9, C10 and K10: quantities of stripes beside loops, and runs with other seeds."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,9 +47,9 @@ def test_weights_are_those_of_least_squares():
             explained = 1 - left[0] / np.square(signal - signal.mean()).sum()
             expected.append([min(fit[1:3]), max(fit[1:3]), fit[3], explained])
         np.testing.assert_allclose(weights[:, seed], np.mean(expected, axis=0), rtol=1e-4)
-    twice = cells._replace(predictions=2 * cells.predictions, truths=2 * cells.truths)
+    twice = replace(cells, predict=2 * cells.predictions, truths=2 * cells.truths)
     np.testing.assert_allclose(of(twice, 2 * STRIPES), weights)
-    late = cells._replace(predictions=cells.predictions[:, None])
+    late = replace(cells, predict=cells.predictions[:, None])
     np.testing.assert_allclose(of(late), weights[..., None])
 
 

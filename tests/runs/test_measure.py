@@ -143,6 +143,15 @@ def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured,
     assert_allclose(measured.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)
 
 
+def test_parts_of_a_code_beside_the_mean_code_of_training(run):
+    recorder = measure.recorder(Run.load(run), "grid")
+    codes, mean = recorder.inputs[:3], np.mean(recorder.inputs[:5], axis=0)
+    first, second = recorder.code_parts(recorder.points[:5], codes)
+    of_mean = np.stack([mean] * 3)
+    assert_allclose(first, np.hstack([codes[:, :N], of_mean[:, N:]]), rtol=1e-6)
+    assert_allclose(second, np.hstack([of_mean[:, :N], codes[:, N:]]), rtol=1e-6)
+
+
 def test_a_code_without_derivative_has_no_geometry_but_all_else(tiny, tmp_path):
     onehot = changed(tiny, {"task.code.name": "onehot", "training.epochs": 1})
     study.train(onehot, tmp_path / "run")
@@ -196,13 +205,13 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, caps
     written = shutil.ignore_patterns("analysis.*", "layers.csv")
     workdir = shutil.copytree(three[0], tmp_path / "run", ignore=written)
     Run.load(workdir).late.layers("schmidt.rank")  # of late checkpoints nothing else is measured
-    assert len({*measure.read(workdir).table.metric}) == 4
+    assert len({*measure.read(workdir).table.metric}) == 2
     capsys.readouterr()
     few = measure.measure(Run.load(workdir), families=("probe", "anova.interaction"))
     bar = capsys.readouterr().err
     assert re.search(r"seed(/s)?, \w", bar)  # slow: seconds per seed
     families = {name.partition(".")[0] for name in few.numbers}
-    assert families == {"probe", "anova", "schmidt", "explained"}
+    assert families == {"probe", "anova", "schmidt"}
     assert Run.load(workdir).layer_names == three[1].layers  # measures nothing more
     assert capsys.readouterr().err == ""
     whole = measure.measure(Run.load(workdir))

@@ -5,6 +5,7 @@
 # So the failure without stripes may be about pixels and not about factors.
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from compgen_jax.claims import above, below, claim, learnt, note, unknown
 from compgen_jax.metrics.evaluation import CellResults, mean_score
@@ -59,7 +60,7 @@ def on_lit_pixels(cells: CellResults, scores: Callable):
     x, y = cells.factors.round().astype(int).T
     drawn, truths = cells.predictions * lit, cells.truths * lit
     scored = results.scored(scores, drawn, truths, cells.factors)
-    masked = cells._replace(predictions=drawn, truths=truths, scores=scored)
+    masked = replace(cells, predict=drawn, truths=truths, scores=scored)
     return masked, cells.held_out & lit[y, x]
 
 

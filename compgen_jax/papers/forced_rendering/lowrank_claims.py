@@ -7,7 +7,7 @@ import numpy as np
 
 from compgen_jax.claims import BASE, above, below, claim, exact_id, learnt
 from compgen_jax.claims import median_over_checkpoints as late_median
-from compgen_jax.metrics import embeddings, evaluation, geometry
+from compgen_jax.metrics import embeddings, geometry
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
 from compgen_jax.papers.forced_rendering.bump_presets import ABLATIONS
@@ -50,7 +50,7 @@ def log_errors(runs: dict, region: str) -> dict:
     errors = {}
     for name, run in runs.items():
         cells = run.late.cells
-        by_cell = evaluation.errors(cells)[..., cells.held_out == (region == "OOD")]
+        by_cell = cells.scores[cells.error][..., cells.held_out == (region == "OOD")]
         errors[name] = late_median(np.log10(by_cell.mean(axis=-1)))
     return errors
 

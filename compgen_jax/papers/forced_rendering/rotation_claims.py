@@ -46,13 +46,14 @@ def mixing(results: CellResults) -> Mixing:
     for gap in circle.gaps(results.factors, results.held_out):
         drawn, true, edges = predictions[..., gap.cells, :], truths[gap.cells], truths[[*gap.edges]]
         faded = circle.cross_fade(*edges, gap.place)
+        residual, mixing_share = circle.edge_fit(drawn, *edges)
         by_cell.append(
             (
-                circle.residual_share(drawn, *edges),
-                circle.mixing_share(circle.edge_weights(drawn, *edges)),
+                residual,
+                mixing_share,
                 np.square(drawn - faded).mean(axis=-1),
                 np.square(drawn - true).mean(axis=-1),
-                circle.residual_share(true, *edges),
+                circle.edge_fit(true, *edges)[0],
                 np.minimum(gap.place, 1 - gap.place),
             )
         )
@@ -74,7 +75,7 @@ def logit_residual(results: CellResults):
             np.mean(
                 np.concatenate(
                     [
-                        circle.residual_share(logits_BxP[gap.cells], *logits_BxP[[*gap.edges]])
+                        circle.edge_fit(logits_BxP[gap.cells], *logits_BxP[[*gap.edges]])[0]
                         for gap in stretches
                     ]
                 )
@@ -140,7 +141,7 @@ _all_alike = evaluation.over_networks(jax.vmap(images.rendered))
 
 # What is drawn lies near the span of the two true images next to the gap: the share of its squared
 # norm outside the span is compared with that of the true images. Both images take part, as the
-# nearer one alone lies in the span too: the smaller weight's share (`circle.mixing_share`) is above
+# nearer one alone lies in the span too: the smaller weight's share (`circle.edge_fit`) is above
 # half of that of a linear cross-fade. And what is drawn is nearer to the cross-fade than to the
 # truth, which is near the span as well. The authors turn the first "4" of MNIST; the digit here is
 # drawn by the code.

@@ -185,7 +185,7 @@ def searched(sweep) -> list[Reading]:
     return [
         Reading(region, where, config.sweep.search.target)
         for region in regions
-        for where in scaling.searched_places(region != "none")
+        for where in scaling.SEARCHED[region != "none"]
     ]
 
 

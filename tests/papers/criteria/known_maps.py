@@ -232,7 +232,7 @@ def seeds_of(known: dict, names) -> Run:
     def picked(cells):
         scores = {key: pick([one.scores[key] for one in cells]) for key in cells[0].scores}
         drawn = pick([one.predictions for one in cells])
-        return cells[0]._replace(drawn, scores=scores, seeds=tuple(range(len(names))))
+        return replace(cells[0], predict=drawn, scores=scores, seeds=tuple(range(len(names))))
 
     run = beside(picked([one.cells for one in runs]), picked([one.interpolator for one in runs]))
     run.config, run.task = runs[0].config, runs[0].task

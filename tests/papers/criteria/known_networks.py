@@ -59,7 +59,7 @@ def with_gain(gain):
 
 
 def towards_seen(point, t, world):
-    points, distances = neighbours(point, world)
+    points, distances, _ = neighbours(point, world)
     nearest = points[jnp.argmin(distances)]
     moved = jnp.where(inside(point, world), point + t * (nearest - point), point)
     return mixed(moved, t, world)
