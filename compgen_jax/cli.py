@@ -60,9 +60,9 @@ def require(holder) -> str:
     return holder.value
 
 
-def read_config(holder, load=None) -> Config:
-    """The Config of --config with its overrides; `load` makes it of the value. Raises ConfigError;
-    where the flag is missing, a note lists the presets."""
+def read_config(holder) -> Config:
+    """The Config of --config with its overrides. Raises ConfigError; where the flag is missing, a
+    note lists the presets."""
     flag = f"--{holder.name}"
     if holder.value is None:
         lack = f"{flag} is missing"
@@ -77,9 +77,9 @@ def read_config(holder, load=None) -> Config:
             lines = textwrap.wrap(", ".join(names), 100, break_on_hyphens=False, **indent)
             error.add_note("\n".join(lines))
         raise error
-    load = load or partial(load_config, flag=f"{flag}=")
     pairs = (override.removeprefix("--config.").partition("=")[::2] for override in _overrides)
-    return configs.changed(load(holder.value), dict(pairs), read=_read)
+    config = load_config(holder.value, f"{flag}=")
+    return configs.changed(config, dict(pairs), read=_read)
 
 
 def only_describes(config: Config, cost) -> bool:
@@ -95,8 +95,9 @@ def only_describes(config: Config, cost) -> bool:
 
 
 def load_config(value: str, flag: str = "--config=") -> Config:
-    """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns. Raises
-    ConfigError, with file and line where the user's file is at fault."""
+    """The preset of that name; of FILE.py:NAME what get_config(NAME) returns, or an MLP on the task
+    that is a class of this name. Raises ConfigError, with file and line of what the user's file
+    raises."""
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
     if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
@@ -106,6 +107,8 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     else:
         settings.demand(os.path.isfile(path), f"{flag}{value}: there is no file {path!r}")
         module = settings.load_file(path)
+        if isinstance(getattr(module, name, None), type):
+            return configs.changed(Config(name=name), {"model.name": "mlp", "task.name": value})
         get_config, file = getattr(module, "get_config", None), module.__file__
         hint = "has no function get_config(name), which returns a Config"
         settings.demand(callable(get_config), f"{path} {hint}")

@@ -67,8 +67,8 @@ def main():
         print(GRID_NOTE)
     for name, values in measured.outputs.items():
         print(f"{name:40} {text.number(values.mean()):>9}")
-    maps = ", analysis.npz" if measured.maps else ""
     if os.access(workdir, os.W_OK):
+        maps = ", analysis.npz" if measured.maps else ""
         print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
 
 

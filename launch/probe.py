@@ -102,7 +102,7 @@ def measure(arrays: dict) -> dict:
 
 def main():
     path = Path(cli.require(ACTIVATIONS))
-    workdir = Path(WORKDIR.value) if WORKDIR.value else path.parent
+    workdir = Path(WORKDIR.value or path.parent)
     arrays = directory.read_npz(path, "--activations=")
     try:
         report = measure(checked(arrays))

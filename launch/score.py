@@ -14,7 +14,6 @@ import pandas
 from absl import flags
 
 from compgen_jax import claims, cli, settings
-from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
 from compgen_jax.statistics import mean_with_interval, of_share
@@ -37,7 +36,7 @@ EXAMPLES = flags.DEFINE_integer(
 
 
 def main():
-    config = cli.read_config(TASK, _load_task)
+    config = cli.read_config(TASK)
     is_run = not config.is_sweep
     settings.demand(is_run, f"--task={TASK.value}: is a sweep, whose trials have their own tasks")
     with settings.in_own_files(config.task):
@@ -48,9 +47,9 @@ def main():
         arrays = predictions.write_template(
             TEMPLATE.value, config, task, SEED.value, EXAMPLES.value
         )
-        cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
         examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
-        print(f"{cells} cells, of which {held_out} are held out; {examples}")
+        held_out = f"of which {arrays['held_out'].sum()} are held out"
+        print(f"{len(arrays['points'])} cells, {held_out}; {examples}")
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         print(f"wrote {TEMPLATE.value}: {shapes}")
         return
@@ -68,7 +67,7 @@ def main():
         mean[name], printed[region.upper()][score] = number, text.with_interval(number)
     report = {
         "task": config.name,
-        "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
+        "seeds": per_seed,
         "mean": mean,
         "trivial": {
             name: {".".join(key): value for key, value in numbers.items()}
@@ -76,7 +75,7 @@ def main():
         },
         "verdict": [verdict],
     }
-    target = (Path(OUT.value) if OUT.value else path.parent) / f"{path.stem}.json"
+    target = Path(OUT.value or path.parent) / f"{path.stem}.json"
     directory.write_json(target, report)
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
     print("\n".join(judge_run.lines(verdict, "the held-out cells are composed")))
@@ -90,15 +89,6 @@ def main():
     }
     print(pandas.DataFrame(baselines).T.to_string())
     print(f"wrote {target}")
-
-
-def _load_task(value: str) -> Config:
-    """A preset, a user's config, or a user's task by its class."""
-    path, _, name = value.rpartition(":")
-    if path.endswith(".py") and Path(path).is_file():
-        if isinstance(getattr(settings.load_file(path), name, None), type):
-            return changed(Config(name=name), {"model.name": "mlp", "task.name": value})
-    return cli.load_config(value, "--task=")
 
 
 if __name__ == "__main__":

@@ -75,11 +75,14 @@ def geometry(rounds: int, presets=("bump_cnn", "bump_cnn_quick")) -> pandas.Data
             "forward": partial(recorder.features, params, inputs),
             "exact metric": partial(recorder.tensors, params, jnp.asarray(points)),
         }
-        seconds = pandas.Series(interleave(turns, rounds), name="seconds")
-        table = seconds.rename_axis("contender").reset_index()
-        table["over forward"] = table["seconds"] / seconds["forward"]
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        tables.append(table.assign(of=preset, **{"peak GiB of all": memory}))
+        seconds = pandas.Series(interleave(turns, rounds))
+        numbers = {
+            "seconds": seconds,
+            "over forward": seconds / seconds["forward"],
+            "of": preset,
+            "peak GiB of all": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        }
+        tables.append(pandas.DataFrame(numbers).rename_axis("contender").reset_index())
     return pandas.concat(tables)
 
 
@@ -129,13 +132,11 @@ def compare(heading, singles, steps, rounds, lowerings=()) -> pandas.DataFrame:
 def program(name, singles, steps, side_by_side=1, devices=None, lowering=None) -> Contender:
     """Single runs as the trials of one compiled program, `side_by_side` of them at once on each
     device, by default the first. Each turn goes on where the last one ended."""
-    devices = list(devices or jax.local_devices()[:1])
-    slots = []
-    for single in singles:
-        key = jax.random.key(single.training.seeds[0])
-        dataset = loop.dataset_of(single.task.make(), key)
-        slots.append(loop.Trial(key, loop.hyper_of(single), dataset, jnp.int32(0)))
-    slots = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
+    devices = devices or jax.local_devices()[:1]
+    task, hyper = singles[0].task.make(), loop.hyper_of(singles[0])
+    keys = jnp.stack([jax.random.key(*single.training.seeds) for single in singles])
+    trial = lambda key: loop.Trial(key, hyper, loop.dataset_of(task, key), jnp.int32(0))
+    slots = jax.vmap(trial)(keys)
     try:
         config = changed(singles[0], {"execution.chunk_steps": steps})
         trainer = loop.make_trainer(config, lowering, side_by_side)
