@@ -20,12 +20,12 @@ def main():
     demand(FOLDERS.value, "name one directory or more: compgen-jax judge DIR ...")
     rows, lacking = api.judge_folders(FOLDERS.value)
     for row in rows:
-        first = next(iter(row["conditions"].items()))
+        condition, number = next(iter(row["conditions"].items()))
         why = f" ({row['reason']})" if row["reason"] else ""
         name = ", ".join(filter(None, (row["claim"], row["case"], row["scale"])))
         print(f"{name}: {row['verdict']}{why}")
         print(f"  {row['statement']}")
-        print(f"  {first[0]} {text.with_interval(first[1])}, must be {first[1]['must be']}")
+        print(f"  {condition} {text.with_interval(number)}, must be {number['must be']}")
     for (claim, case), names in lacking.items():
         print(f"{claim}, {case}: not run; lacks {', '.join(names)}")
 
