@@ -134,8 +134,8 @@ def main():
     )
     print(pandas.DataFrame(factors).T.to_string(justify="left"))
     if "success" in report:
-        spearman = text.with_interval(report["success"])
-        print(f"success of held-out rows with their decodability there: Spearman {spearman}")
+        about = "success of held-out rows with their decodability there: Spearman"
+        print(about, text.with_interval(report["success"]))
     print(f"wrote {workdir / 'probe.json'}")
 
 

@@ -40,11 +40,10 @@ def main():
     except BaseException:
         processes.abandon()
         raise
-    if jax.process_index():  # the first one tells
-        return
-    print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
-    print(*sweep_summary.describe(config, summary), sep="\n")
-    print(f"wrote {workdir}/trials.csv and summary.json")
+    if jax.process_index() == 0:
+        print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
+        print(*sweep_summary.describe(config, summary), sep="\n")
+        print(f"wrote {workdir}/trials.csv and summary.json")
 
 
 if __name__ == "__main__":

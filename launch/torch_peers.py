@@ -62,10 +62,8 @@ def in_processes(shares: list[tuple], steps: int) -> Callable:
     pools = [ProcessPoolExecutor(1, spawn) for _ in shares]
 
     def run():
-        turns = [
-            pool.submit(take_turn, share, steps) for pool, share in zip(pools, shares, strict=True)
-        ]
-        for turn in turns:
+        pairs = zip(pools, shares, strict=True)
+        for turn in [pool.submit(take_turn, share, steps) for pool, share in pairs]:
             turn.result()
 
     return run
