@@ -48,12 +48,11 @@ def empty_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-GRID = {"task.grid": 12}
 AXES = {"task.grid": (8, 12), "model.name": ("conv", "mlp")}
 READ = [
-    (["--config=launch/config.py:bump_cnn_quick"], {}),
-    (["--config", "bump_cnn_quick", "--config.task.grid", "8", "--config.task.grid=12"], GRID),
-    (TINY, SMALL),
+    (["--config", "bump_cnn_quick", "--config.task.grid", "8", "--config.task.grid=12"],
+     {"task.grid": 12}),
+    (["--config=launch/config.py:bump_cnn_quick", *TINY[1:]], SMALL),
     ([TINY[0], "--config.task.support.region=none",
       "--config.sweep.axes=(('task.grid',(8,12)),('model.name',('conv','mlp')))"],
      {"task.support.region": "none", "sweep.axes": tuple(AXES.items())}),
@@ -136,7 +135,6 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     with refused("there is no such directory"):
         call(analyze, workdir)
     call(train, *command, workdir)
-    capsys.readouterr()
     call(analyze, workdir, "--layers=layer_01,output")
     output = capsys.readouterr().out
     head, first, *_ = output[output.index("mean over seeds") :].splitlines()

@@ -40,13 +40,6 @@ def small(tiny):
     return changed(tiny, {"model.depth": 1, "model.width": 128, "training.batch_size": 60})
 
 
-def test_print_config_prints_all_fields_with_overrides_and_trains_nothing(capsys, tmp_path):
-    call(train, *FLAGS, "--print_config", f"--workdir={tmp_path / 'run'}")
-    read = config.from_dict(json.loads(capsys.readouterr().out))
-    assert (read.task.grid, read.model, read.training.seeds) == (8, MLP(depth=1, width=4), (0, 3))
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_flops_of_a_step_are_those_of_its_matrix_products(small):
     """Two for each weight and example forwards, four backwards; the first layer's input has no
     gradient. The optimiser adds some twenty for each weight, AdamW's moments and square root."""
@@ -58,10 +51,15 @@ def test_the_flops_of_a_step_are_those_of_its_matrix_products(small):
     assert products < found < 1.25 * products + 30 * weights
 
 
-def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, monkeypatch):
+def test_print_config_and_dry_run_tell_fields_steps_and_flops_and_write_nothing(
+    capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cost, "SECONDS", 0.01)
     monkeypatch.setattr(cost, "MOST_TIMED", 1)
+    call(train, *FLAGS, "--print_config")
+    read = config.from_dict(json.loads(capsys.readouterr().out))
+    assert (read.task.grid, read.model, read.training.seeds) == (8, MLP(depth=1, width=4), (0, 3))
     call(train, *FLAGS, "--dry_run")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "bump_cnn_quick: 2 trials, 12 steps in all, programs: 1"
@@ -76,9 +74,8 @@ def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, mo
 def test_a_dry_run_of_a_sweep_adds_up_its_programs(small, monkeypatch):
     monkeypatch.setattr(cost, "SECONDS", 0.01)
     axes = (("model.width", (4, 8)), ("training.epochs", (1, 3)))
-    swept = changed(small, {"name": "swept", "sweep.axes": axes})
-    lines = cost.describe(swept)
-    assert lines[0] == "swept: 8 trials, 16 steps in all, programs: 4"
+    lines = cost.describe(changed(small, {"sweep.axes": axes}))
+    assert lines[0] == "tiny: 8 trials, 16 steps in all, programs: 4"
     ones = [changed(small, {"model.width": width}) for width in (4, 8)]
     flops = sum(cost.flops_of_step(one, contracts.check(one)) for one in ones)
     assert float(lines[2].split()[2]) == pytest.approx(8 * flops, rel=0.01)

@@ -56,15 +56,15 @@ def test_a_table_and_a_report(run, tmp_path, capsys):
     decoded = decodability.decode(layers, *rows)
     for index, layer in enumerate(found["layers"].values()):
         for f, (name, kind) in enumerate({"size": "r2", "red": "auc"}.items()):
-            factor = layer["factors"][name]
-            assert factor["measure"] == kind
-            assert layer["mean"][kind]["ood"] == factor["ood"]
+            expected = {"measure": kind}
             for part in ("id", "ood"):
-                scores, without = (of[part][index, f] for of in (decoded.scores, decoded.without))
-                ends = jackknife_interval(scores, without, most=1)
-                assert factor[part] == {"value": scores, "ci95": pytest.approx(ends)}
+                score, without = (of[part][index, f] for of in (decoded.scores, decoded.without))
+                ends = pytest.approx(jackknife_interval(score, without, most=1))
+                expected[part] = {"value": score, "ci95": ends}
                 control = decoded.scores[f"shuffled.{part}"][index, f]
-                assert factor[f"shuffled.{part}"] == {"value": control, "ci95": [None, None]}
+                expected[f"shuffled.{part}"] = {"value": control, "ci95": [None, None]}
+            assert layer["factors"][name] == expected
+            assert layer["mean"][kind]["ood"] == expected["ood"]
         quality = decoded.quality[index]
         success = decodability.success_correlation(quality, given["success"], *rows[1:])
         assert layer["success"] == success
