@@ -3,9 +3,8 @@
     compgen-jax analyze --workdir=runs/bump_cnn_quick
 
 Prints the verdict (does the network compose what was held out?), then metrics of each layer. Writes
-claims.json (verdicts), layers.csv (a number for every seed, layer and metric), analysis.json (its
-summary, with means and intervals) and analysis.npz (maps; for a task on a grid). --extend=FILE.py
-adds metrics of your own (docs/how_to/extend.md).
+claims.json (verdicts), layers.csv (all numbers), analysis.json (means and intervals) and, of a task
+on a grid, analysis.npz (maps). --extend=FILE.py adds metrics of your own (docs/how_to/extend.md).
 """
 
 import os

@@ -2,9 +2,9 @@
 
     compgen-jax judge runs/first runs/second
 
-A directory is a run, or holds runs, as those of `compgen-jax train` or of `compgen-jax figures`. A
-run is known by its config, whatever its directory is called. A single run is asked, too, whether it
-composes what was held out, whatever its task; that verdict is also written to its claims.json.
+A directory is a run, or holds runs; a run is known by its config, whatever its directory is called.
+A single run is asked, too, whether it composes what was held out, whatever its task; that verdict
+is also written to its claims.json.
 """
 
 from absl import flags

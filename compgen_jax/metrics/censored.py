@@ -11,7 +11,7 @@ SMALLEST_SPREAD = 1e-4  # of y: where the fit is perfect, its spread tends to ze
 def censored_slopes(x_P, y_P, side_P, weights_RxP):
     """(R,) slopes of y on x under R weightings, y_P being bounds where side_P is 1 (the value is
     above) or -1 (below), by maximum likelihood (Tobin 1958), concave in (intercept, slope, 1) over
-    the spread (Olsen 1978). weights_RxP: positive for at least two distinct x."""
+    the spread (Olsen 1978)."""
     x_P, y_P, weights_RxP = x_P - np.mean(x_P), y_P - np.mean(y_P), np.asarray(weights_RxP, float)
     slopes_R, parameters_Rx3 = _least_squares(x_P, y_P, weights_RxP)
     bounded_R = weights_RxP[:, side_P != 0].any(axis=1)

@@ -15,8 +15,7 @@ def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
       lambda_entropy:    exp(entropy) of lambda^2, which the penalty sees
       constant_share:    share of energy that is constant along the other factor's axis; .x, .y
 
-    `of_x[t, k]` is the matrix [row y, column x] of token k, `weights` are the lambdas of the tokens
-    of x and then of y. NaN without energy.
+    `weights` are the lambdas of the tokens of x and then of y. NaN without energy.
     """
     of_x, of_y, weights = (
         np.asarray(values, np.float64) for values in (of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK)

@@ -21,10 +21,9 @@ def measure(
     """{layer: {number: value}} of a network over a grid of the factors' values.
 
     Args:
-      activations_of: point (F,) float32 -> pytree of arrays of any shape, each a layer, in the
-        order of the tree and named by its place in it; its parameters are closed over.
-      axes: of each factor, its values; the cells are all their combinations, the first factor
-        varying fastest.
+      activations_of: point (F,) float32 -> pytree of arrays, each a layer that is named by its
+        place in the tree.
+      axes: of each factor, its values; the first varies fastest over the cells.
       held_out: points (B, F) -> (B,) bool, NumPy: which cells the network was not shown.
       true_outputs: (B, ...) what it should say at the cells, for the agreement of kernels, which
         is NaN without them.
@@ -32,7 +31,7 @@ def measure(
         of geometry are NaN.
 
     Raises ValueError if nothing is held out or all is, for fewer than 2 values of a factor, and
-    for activations that are not finite. 1600 cells are plenty for Gram matrices.
+    for activations that are not finite.
     """
     sizes = tuple(len(axis) for axis in axes)
     if min(sizes, default=0) < 2:

@@ -34,7 +34,7 @@ class Layer:
     """One layer of one network at B points: all that a metric is given.
 
     features: (B, D).  held_out: (B,) bool.
-    factors: (B, F). At points, an angle is its cosine and sine, a label one column for each value.
+    factors: (B, F). At points, an angle is its cosine and sine, a label one-hot.
 
     At a grid, whose B cells are in the order of `grids`:
 

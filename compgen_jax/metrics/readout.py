@@ -57,7 +57,7 @@ def ridge(features_BxD, targets) -> list[Ridge]:
     columns share a penalty.
 
     The penalty has the least leave-one-out error, exact from a single fit: residual_i /
-    (1 - H_ii), with H the hat matrix of the ridge and its free intercept.
+    (1 - H_ii), with H the ridge's hat matrix.
     """
     mean_D = features_BxD.mean(axis=0)
     basis_BxR, scales_R, right_RxD = np.linalg.svd(features_BxD - mean_D, full_matrices=False)

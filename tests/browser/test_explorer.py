@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import replace
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import committed
 from figures.explorer import page, payload
-from tests.browser import chromium as browser
 from tests.figures import live_networks
 from tests.figures.stand_ins import train
 
@@ -70,11 +69,17 @@ def find(driver, selector):
     return driver.find_element(By.CSS_SELECTOR, selector)
 
 
+def box(driver, selector):
+    """Left, top, width and height of an element, in pixels of the window."""
+    script = """const { left, top, width, height } = arguments[0].getBoundingClientRect();
+    return [left, top, width, height];"""
+    return driver.execute_script(script, find(driver, selector))
+
+
 def state(driver):
     """The hash as a dict."""
     settle(driver)
-    found = parse_qs(driver.execute_script("return location.hash.slice(1)"))
-    return {name: values[0] for name, values in found.items()}
+    return dict(parse_qsl(driver.execute_script("return location.hash.slice(1)")))
 
 
 def settle(driver):
@@ -84,13 +89,15 @@ def settle(driver):
     )
 
 
-def put(driver, selector, value):
-    """Moves a slider, as a drag does."""
-    script = """
-    arguments[0].value = arguments[1];
-    for (const type of ["input", "change"]) arguments[0].dispatchEvent(new Event(type));
-    """
-    driver.execute_script(script, find(driver, selector), value)
+PUT = """
+arguments[0][arguments[2]] = arguments[1];
+for (const type of ["input", "change"]) arguments[0].dispatchEvent(new Event(type));
+"""
+
+
+def put(driver, selector, value, name="value"):
+    """Moves a slider, as a drag does, or chooses from a list."""
+    driver.execute_script(PUT, find(driver, selector), value, name)
     settle(driver)
 
 
@@ -98,17 +105,16 @@ def drag(driver, start, end, shift=False):
     """Drags over the map of 8 x 8 cells, from place to place; y upwards."""
     board = find(driver, "#map")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", board)
-    width, height = board.size["width"], board.size["height"]
-
-    def offset(x, y):  # from the middle
-        return round((x - 3.5) * width / 8), round((3.5 - y) * height / 8)
-
-    actions = ActionChains(driver, duration=50)
-    hold, release = (actions.key_down, actions.key_up) if shift else (lambda key: key,) * 2
-    hold(Keys.SHIFT)
-    actions.move_to_element_with_offset(board, *offset(*start)).click_and_hold()
-    actions.move_to_element_with_offset(board, *offset(*end)).release()
-    release(Keys.SHIFT)
+    cell = np.array([board.size["width"], -board.size["height"]]) / 8
+    offsets = (np.array([start, end]) - 3.5) * cell[None]  # from the middle
+    press, release = offsets.round().astype(int).tolist()
+    actions, keys = ActionChains(driver, duration=50), [Keys.SHIFT] * shift
+    for key in keys:
+        actions.key_down(key)
+    actions.move_to_element_with_offset(board, *press).click_and_hold()
+    actions.move_to_element_with_offset(board, *release).release()
+    for key in keys:
+        actions.key_up(key)
     actions.perform()
     settle(driver)
 
@@ -144,11 +150,15 @@ def test_dragging_shows_what_is_asked_and_what_two_networks_draw_there(opened, r
         drawn = runs[name].predict(np.float32([[4.5, 4]]))[:, 0]
         for figure, image in enumerate((bump, *drawn), start=1):
             assert_drawn(driver, figure, runs[name], image, grid)
-    put(driver, "#step", 0)  # the same share of its training
-    first, here = runs["other"].kept_steps[0], np.float32([[5, 4]])
-    assert state(driver)["at"] == "5,4"
-    image = runs["other"].at(first).predict(here)[0, 0]
-    assert_drawn(driver, 2, runs["other"], image, "#grid-beside")
+    put(driver, "#seed", 1)
+    put(driver, "#step", 0)  # the same share of the other's training
+    first, here = {name: run.kept_steps[0] for name, run in runs.items()}, np.float32([[5, 4]])
+    expected = {"at": "5,4", "seed": "7", "step": str(first["tiny"])}
+    assert expected.items() <= state(driver).items()
+    assert find(driver, "#sentence").text.startswith(f"After {first['tiny']} training steps")
+    for name, figure, grid in (("tiny", 3, "#grid"), ("other", 2, "#grid-beside")):
+        image = runs[name].at(first[name]).predict(here)[-1, 0]
+        assert_drawn(driver, figure, runs[name], image, grid)
 
 
 def test_arrow_keys_move_by_steps_and_half_steps(opened):
@@ -168,26 +178,22 @@ def test_an_edited_code_draws_what_jax_draws(opened, runs):
     code = code_at(4, 4)
 
     def expect(code):
-        total = live_sum(driver)
         output = live_networks.in_jax(run, 0, [code])[0]
-        assert total == pytest.approx(float(np.sum(output)), abs=64e-4)
-        return total
+        assert live_sum(driver) == pytest.approx(float(np.sum(output)), abs=64e-4)
 
-    sums = [expect(code)]
-    put(driver, '#live-body input[title="x, unit 1"]', 1)  # a second bump along x
-    code[1] = driver.execute_script(
-        "return Number(document.querySelector('#live-body input[title=\"x, unit 1\"]').value)"
-    )
+    expect(code)
+    unit = '#live-body input[title="x, unit 1"]'
+    put(driver, unit, 1)  # a second bump along x
+    code[1] = float(find(driver, unit).get_property("value"))
     assert code[1] > 0.4
-    sums.append(expect(code))
+    expect(code)
     find(driver, "#live-body label:nth-of-type(2) input").click()  # y off
     code[8:] = 0
-    sums.append(expect(code))
+    expect(code)
     for value in max(code_at(7, 0)[:8]), 0:  # on, by its button, and off
         find(driver, '#live-body button[title^="x, unit 7:"]').click()
         code[7] = value
-        sums.append(expect(code))
-    assert len({round(each, 2) for each in sums}) == 4
+        expect(code)
     find(driver, "#live-body .controls button").click()  # keep this code, go elsewhere, and blend
     find(driver, "#live-body label:nth-of-type(2) input").click()
     find(driver, "#map").send_keys(Keys.ARROW_RIGHT)
@@ -201,17 +207,6 @@ def live_sum(driver) -> float:
     return float(find(driver, "#live-body").get_attribute("data-sum"))
 
 
-def test_seed_and_checkpoint_are_chosen_by_sliders(opened, runs):
-    driver, run = opened("network=tiny&at=4,4"), runs["tiny"]
-    put(driver, "#seed", 1)
-    assert state(driver)["seed"] == "7"
-    put(driver, "#step", 0)
-    first = run.kept_steps[0]
-    assert state(driver)["step"] == str(first)
-    assert find(driver, "#sentence").text.startswith(f"After {first} training steps")
-    assert_drawn(driver, 3, run, run.at(first).predict(np.float32([[4, 4]]))[1, 0])
-
-
 def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     driver, cells = opened("network=tiny&score=mse"), runs["tiny"].cells
     drag(driver, (1, 2), (5, 6), shift=True)
@@ -220,15 +215,15 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     inside = (x >= 1) & (x <= 5) & (y >= 2) & (y <= 6)
     means = cells.scores["mse"].astype(np.float64)[:, inside].mean(axis=1)
     half = stats.t.ppf(0.975, 1) * means.std(ddof=1) / np.sqrt(2)
-    axis = find(driver, "#course")
     errors, held_out = runs["tiny"].along.cells.scores["mse"].astype(float), cells.held_out
     every = np.stack([errors[..., mask].mean(axis=-1) for mask in (held_out, ~held_out)])
-    ends = [float(axis.get_attribute(f"data-{end}")) for end in ("low", "high")]
+    axis = {"low": every.min(), "high": every.max()}
+    region = {"mean": means.mean(), "low": means.mean() - half, "high": means.mean() + half}
     # the page and the run have scored the cells in two programs
-    assert ends == pytest.approx([every.min(), every.max()], rel=1e-5)
-    region = driver.execute_script("return {...document.getElementById('region').dataset}")
-    ends = {"mean": means.mean(), "low": means.mean() - half, "high": means.mean() + half}
-    assert {name: float(region[name]) for name in ends} == pytest.approx(ends, rel=1e-5)
+    for selector, expected in (("#course", axis), ("#region", region)):
+        element = find(driver, selector)
+        drawn = {name: float(element.get_attribute(f"data-{name}")) for name in expected}
+        assert drawn == pytest.approx(expected, rel=1e-5)
     assert find(driver, "#region").text.startswith(
         "Region of 25 combinations, 9 of the held-out region."
     )
@@ -252,8 +247,9 @@ def test_the_python_that_is_copied_runs(opened, runs, monkeypatch):
 def test_a_guess_comes_before_the_drawings(opened, runs):
     driver = opened("network=tiny&at=4,4&guess=1")
     assert "right" not in find(driver, "#sentence b").text
-    picture = find(driver, "#grid figure:nth-child(2) canvas.first")
-    assert (pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., :3] == 255).all()
+    first = "#grid figure:nth-child(2) canvas.first"
+    picture = find(driver, first)
+    assert (pixels(driver, first)[..., :3] == 255).all()
     pixel = picture.size["width"] / 8
     actions = ActionChains(driver, duration=0)  # from the middle to column 2 and row 6
     actions.move_to_element_with_offset(picture, -1.5 * pixel, -2.5 * pixel).click().perform()
@@ -268,10 +264,10 @@ def test_a_guess_comes_before_the_drawings(opened, runs):
         "return ['left', 'top'].map((end) => parseFloat(arguments[0].style[end]))", mark
     )
     assert percent == pytest.approx([100 * 2.5 / 8, 100 * 1.5 / 8], abs=1)
-    assert np.ptp(pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., 0]) > 100
+    assert np.ptp(pixels(driver, first)[..., 0]) > 100
     find(driver, "#next").click()
     assert runs["tiny"].task.held_out(np.float32([state(driver)["at"].split(",")])).all()
-    assert (pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., :3] == 255).all()
+    assert (pixels(driver, first)[..., :3] == 255).all()
     find(driver, "#guess").click()
     assert "guess" not in state(driver) and "right" in find(driver, "#sentence b").text
 
@@ -282,30 +278,19 @@ def test_three_factors_are_two_axes_and_a_slider(opened, runs):
     put(driver, "#others input", 2)
     assert state(driver)["at"] == "3,3,2" and "size = 2.2" in find(driver, "#sentence").text
     assert_drawn(driver, 2, run, run.predict(np.float32([[3, 3, 2.2]]))[0, 0])
-    axes = find(driver, "#axes select")
-    driver.execute_script(
-        "arguments[0].selectedIndex = 2; arguments[0].dispatchEvent(new Event('change'))", axes
-    )
+    put(driver, "#axes select", 2, "selectedIndex")
     assert state(driver)["axes"] == "2,1"
     assert find(driver, "#across").text == "size →" and "x = 3" in find(driver, "#others").text
 
 
-@pytest.fixture(scope="module")
-def sprites(tiny, tmp_path_factory):
-    """A run of five factors in colour, and its page."""
+def test_five_factors_in_colour(opened, tiny, tmp_path):
+    """Two axes of the map, on which the hold-out depends, and three controls; row 0 on top."""
     counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=3)
     held_out = "shape == 'square' and posX > .6 and hue > .5"
     task = Sprites(held_out=held_out, side=16, supersample=1, shapes=("square", "ellipse"),
                    counts=counts, measured=12)  # fmt: skip
-    training = replace(tiny.training, epochs=50, steps=16)
-    config = replace(tiny, name="sprites", task=task, model=MLP(1, 8), training=training)
-    run = train(config, tmp_path_factory.mktemp("sprites") / "run")
-    return run, page.write({"sprites": run}, run.path / "explorer.html")
-
-
-def test_five_factors_in_colour(opened, sprites):
-    """Two axes of the map, on which the hold-out depends, and three controls; row 0 on top."""
-    run, path = sprites
+    run = train(replace(tiny, name="sprites", task=task, model=MLP(1, 8)), tmp_path / "run")
+    path = page.write({"sprites": run}, tmp_path / "explorer.html")
     assert state(opened(page=path))["axes"] == "0,2"
     driver = opened("at=0,1,2,2,0&axes=0,3", page=path)
     assert find(driver, "#across").text == "shape: square, ellipse →"
@@ -349,11 +334,10 @@ def test_the_hash_opens_the_same_view(opened):
     expected = {"seed": "7", "score": "mse", "layer": "layer_01", "at": "2,5,0"}
     assert expected.items() <= state(driver).items()
     assert find(driver, "#score").get_property("value") == "mse"
-    unknown = opened("network=none&at=99,-4&seed=5&score=__proto__&axes=0,0&step=3&region=1,9,2,3")
-    assert "between" not in find(unknown, "#python").text  # the region sticks out of the map
+    opened("network=none&at=99,-4&seed=5&score=__proto__&axes=0,0&step=3&region=1,9,2,3")
+    assert "between" not in find(driver, "#python").text  # the region sticks out of the map
     expected = {"network": "tiny", "at": "7,0", "score": "rendered"}
-    unknown = state(unknown)
-    assert "region" not in unknown and expected.items() <= unknown.items()
+    assert "region" not in state(driver) and expected.items() <= state(driver).items()
 
 
 def test_live_codes_are_right_where_the_page_has_cells_alone(opened, runs, tmp_path, monkeypatch):
@@ -432,7 +416,7 @@ def test_dragging_across_the_edge_moves_nothing_and_keeps_the_drawings_in_view(o
     driver = opened("network=tiny&at=1,4", **window)
     driver.execute_script("if (innerWidth < 720) document.getElementById('map').scrollIntoView()")
     settle(driver)
-    left, top, side, _ = browser.box(driver, "#map")
+    left, top, side, _ = box(driver, "#map")
     places, words = driver.execute_script(PLACES), set()
     for place in (1, 2.5, 3, 4.5, 7):
         kind = "Start" if place == 1 else "Move"
@@ -443,8 +427,8 @@ def test_dragging_across_the_edge_moves_nothing_and_keeps_the_drawings_in_view(o
         words.add("never shown" in find(driver, "#sentence b").text)
         assert driver.execute_script(PLACES) == places
         for figure in range(1, 4):
-            picture = browser.box(driver, f"#grid figure:nth-child({figure}) canvas")
-            _, above, width, height = picture
+            selector = f"#grid figure:nth-child({figure}) canvas"
+            _, above, width, height = box(driver, selector)
             assert 0 <= above and above + height <= window["height"] and width >= 90
     driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert words == {True, False}

@@ -17,8 +17,8 @@ from launch import compare
 from tests.command import call, drawn_by, refused, snippets
 
 
-def run_compare(*places):
-    call(compare, *map(str, places), positional=(compare.A, compare.B))
+def run_compare(*paths):
+    call(compare, *map(str, paths), positional=(compare.A, compare.B))
 
 
 @pytest.fixture(scope="module")
@@ -102,17 +102,18 @@ def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_pat
     """So that the interval of its difference has at least the width that the note promises."""
     places = [shutil.copytree(tiny_run[0], tmp_path / name) for name in "ab"]
     ood = tasks.regions(Run.load(tiny_run[0]).task)["ood"]
+    zeros = np.zeros((2, len(ood)))
     for place, right in zip(places, (0, 1), strict=True):
-        late = [{"rendered": np.zeros((2, len(ood))), "mse": np.full((2, len(ood)), 0.1)}] * 4
-        directory.write_cells(place, [*late, late[0] | {"rendered": late[0]["rendered"] + right}])
+        late = {"rendered": zeros, "mse": zeros + 0.1}
+        directory.write_cells(place, [late] * 4 + [late | {"rendered": zeros + right}])
         summary = directory.read_summary(place)
         for numbers in summary["seeds"].values():
             numbers["ood.rendered"] = right / 8  # less than 1.5 of the 9 cells
         directory.write_json(place / "summary.json", summary)
     monkeypatch.chdir(tmp_path)
     run_compare(*places)
-    found = json.loads((tmp_path / "compare_a_b" / "compare.json").read_text())
-    row = found["scores"]["ood.rendered"]
+    scores = json.loads((tmp_path / "compare_a_b" / "compare.json").read_text())["scores"]
+    row = scores["ood.rendered"]
     assert row["difference"]["value"] == pytest.approx(1 / 8) and row["seeds"] is None
     low, high = row["difference"]["ci95"]
     assert high - low == pytest.approx(2 * LEAST_CELLS / ood.sum())
@@ -122,8 +123,7 @@ def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_pat
 def test_what_one_seed_or_a_missing_score_leaves_unknown_is_said(tiny, given):
     task = tiny.task.make()
     names = [f"{where}.{name}" for where in ("id", "ood") for name in tasks.number_names(task)]
-    a = {"seeds": {seed: dict.fromkeys(names, value) for seed, value in given.items()}}
-    b = {"seeds": {seed: dict.fromkeys(names, 0.25) for seed in given}}
-    found = compare.compare(a, b, list(given), task, set())
-    rows = compare.table(found)[1:]
+    a, b = ({"seeds": {seed: dict.fromkeys(names, value) for seed, value in values.items()}}
+            for values in (given, dict.fromkeys(given, 0.25)))  # fmt: skip
+    _, *rows = compare.table(compare.compare(a, b, list(given), task, set()))
     assert len(rows) == len(names) and all(row.endswith("unknown") for row in rows)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import decodability
-from compgen_jax.statistics import jackknife_interval
 from launch import probe
 from tests.command import call, drawn_by, refused, snippets
 
@@ -56,15 +55,11 @@ def test_a_table_and_a_report(run, tmp_path, capsys):
     decoded = decodability.decode(layers, *rows)
     for index, layer in enumerate(found["layers"].values()):
         for f, (name, kind) in enumerate({"size": "r2", "red": "auc"}.items()):
-            expected = {"measure": kind}
-            for part in ("id", "ood"):
-                score, without = (of[part][index, f] for of in (decoded.scores, decoded.without))
-                ends = pytest.approx(jackknife_interval(score, without, most=1))
-                expected[part] = {"value": score, "ci95": ends}
-                control = decoded.scores[f"shuffled.{part}"][index, f]
-                expected[f"shuffled.{part}"] = {"value": control, "ci95": [None, None]}
-            assert layer["factors"][name] == expected
-            assert layer["mean"][kind]["ood"] == expected["ood"]
+            parts = {part: decodability.means(decoded, part, [f])[index] for part in ("id", "ood")}
+            controls = {f"shuffled.{part}": {"value": decoded.scores[f"shuffled.{part}"][index, f],
+                                             "ci95": [None, None]} for part in parts}  # fmt: skip
+            assert layer["factors"][name] == {"measure": kind} | parts | controls
+            assert layer["mean"][kind] == parts | controls  # of one factor
         quality = decoded.quality[index]
         success = decodability.success_correlation(quality, given["success"], *rows[1:])
         assert layer["success"] == success
@@ -77,10 +72,9 @@ def test_a_stack_of_layers_without_what_is_optional(run, capsys, tmp_path):
     given = arrays(groups=None, success=None, names=None)
     stack = np.stack([given.pop(name).reshape(60, 12) for name in ("layers.early", "layers.late")])
     given["factors"][:, 0] = np.arange(60) % 3
-    given |= {"layers": stack, "classes": [1, 1], "held_out": given["held_out"].astype(int)}
-    workdir = tmp_path / "new" / "place"
-    run(given, f"--workdir={workdir}")
-    found = json.loads((workdir / "probe.json").read_text())
+    run(given | {"layers": stack, "classes": [1, 1], "held_out": given["held_out"].astype(int)},
+        f"--workdir={tmp_path / 'new' / 'place'}")  # fmt: skip
+    found = json.loads((tmp_path / "new" / "place" / "probe.json").read_text())
     assert list(found["layers"]) == ["layer_00", "layer_01"] and "success" not in found
     factors = found["layers"]["layer_00"]["factors"]
     assert [factors[name]["measure"] for name in ("factor_0", "factor_1")] == ["auc", "auc"]
