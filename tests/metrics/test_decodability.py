@@ -38,12 +38,13 @@ def test_scores_are_those_of_the_predictions(rng):
     fold = readout.folds_of(group, held_out, 5, rng)
     donors = [decodability._donors(group, held_out, rng) for _ in range(3)]
     columns = np.column_stack([values[:, :2], values[:, 2:] == np.arange(3)])
-    parts = [*np.split(columns, [1, 2], axis=1), *(columns[donor, :1] for donor in donors)]
-    fitted = readout.cross_fitted_by_folds(readout.compact(layer), parts, fold, 5)
-    controls, fitted = fitted[3:], np.concatenate(fitted[:3], 1)
+    controls = [columns[donor, :1] for donor in donors]
+    parts = [*np.split(columns, [1, 2], axis=1), *controls]
+    *fitted, a, b, c = readout.cross_fitted_by_folds(readout.compact(layer), parts, fold, 5)
+    fitted = np.concatenate(fitted, axis=1)
     for region, mask in (("id", ~held_out), ("ood", held_out)):
-        control = np.mean([plain_r2(parts[3 + k][mask], controls[k][mask]) for k in range(3)])
-        assert decoded.scores[f"shuffled.{region}"][0, 0] == pytest.approx(control)
+        r2 = [plain_r2(t[mask], p[mask]) for t, p in zip(controls, (a, b, c), strict=True)]
+        assert decoded.scores[f"shuffled.{region}"][0, 0] == pytest.approx(np.mean(r2))
         r2 = plain_r2(columns[mask, 0], fitted[mask, 0])
         auc = [brute_auc(columns[mask, c] > 0, fitted[mask, c], fold[mask]) for c in range(1, 5)]
         wanted = [r2, auc[0], np.mean(auc[1:])]

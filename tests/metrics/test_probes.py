@@ -39,6 +39,6 @@ def test_an_angle_is_probed_as_cosine_and_sine():
     fold = readout.folds_of(np.arange(24), held_out, 5, np.random.default_rng(0))
     (predicted,) = readout.cross_fitted(readout.compact(features), [targets], fold, 5)
     for name, mask in (("id_r2", ~held_out), ("ood_r2", held_out)):
-        left, around = targets - predicted, targets - targets[mask].mean(axis=0)
-        expected = 1 - np.sum(left[mask] ** 2) / np.sum(around[mask] ** 2)
-        assert found[name][0] == pytest.approx(expected)
+        around = np.sum((targets[mask] - targets[mask].mean(axis=0)) ** 2)
+        errors = np.sum((targets - predicted)[mask] ** 2)
+        assert found[name][0] == pytest.approx(1 - errors / around)

@@ -27,8 +27,8 @@ def test_product_share_is_that_of_the_first_singular_value():
 def test_layer_numbers_over_units_that_vary(monkeypatch):
     """Two stripes, a plus, a bump; units that vary too little, and just enough."""
     x, y = CELLS.T
-    stripe, plus = gaussian(x - 5), gaussian(x - 5) + gaussian(y - 5)
-    bump, constant = gaussian(x - 7) * gaussian(y - 7), np.full(N * N, 7.1)
+    stripe, bump = gaussian(x - 5), gaussian(x - 7) * gaussian(y - 7)
+    plus, constant = stripe + gaussian(y - 5), np.full(N * N, 7.1)
     layer = np.stack([stripe, stripe, plus, bump, constant, stripe, stripe], axis=1, dtype="f4")
     layer[:, -2:] *= np.sqrt(np.array([0.9e-3, 1.1e-3]) * layer[:, 2].var() / layer[:, 0].var())
     monkeypatch.setattr(tuning, "BLOCK", 3)  # units at a time
