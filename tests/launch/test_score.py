@@ -42,26 +42,32 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(run, tmp_path):
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(1.0, "reproduced"), (0.0, "inconclusive")])
-def test_the_command_judges_prints_and_draws(tmp_path, capsys, gain, verdict):
+def test_the_command_judges_and_prints_and_the_page_draws(
+    tmp_path, monkeypatch, capsys, gain, verdict
+):
     """Right answers compose; a network that draws nothing anywhere has not learnt its task."""
-    template = tmp_path / "points.npz"
-    run_score(f"--template={template}", *TASK, "--seed=3")
+    monkeypatch.chdir(tmp_path)
+    run_score("--template=seed_0.npz", *TASK, "--seed=3")
     counts = "256 cells, of which 100 are held out; 300 training examples of seed 3"
     assert counts in capsys.readouterr().out
-    with np.load(template) as given:
+    with np.load("seed_0.npz") as given:
         targets = given["targets"]
-    path = file(tmp_path, predictions=gain * np.stack([targets, 0.999 * targets]))
-    run_score(f"{path}", *TASK, f"--out={tmp_path / 'out'}")
+    np.savez("predictions.npz", predictions=gain * np.stack([targets, 0.999 * targets]))
+    run_score("predictions.npz", *TASK, "--out=out")
     output = capsys.readouterr().out
     assert f"the held-out cells are composed: {verdict}" in output
     assert "\nrendered " in output and "\ninterpolator " in output
-    report = json.loads((tmp_path / "out" / "mine.json").read_text())
+    report = json.loads(Path("out", "predictions.json").read_text())
     assert report["mean"]["ood.rendered"]["value"] == gain
     # seeds that agree to the cell show no spread: the interval of a share reaches 1.5 cells
     for region, cells in (("ood", 100), ("id", 156)):
         ends = np.clip([gain - 1.5 / cells, gain + 1.5 / cells], 0, 1)
         assert report["mean"][f"{region}.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
+    errors = drawn_by(snippets("score")[-1])["errors"]
+    expected = (1 - gain) * np.square(targets).mean(axis=(1, 2))
+    np.testing.assert_allclose(errors, expected, atol=1e-6)
+    assert Path("predictions.png").exists()
 
 
 def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
@@ -92,19 +98,6 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     assert not np.allclose(*targets)
     run = predictions.load(file(tmp_path, predictions=targets), tiny, task)
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
-
-
-def test_the_page_shows_where_networks_fail(tmp_path, monkeypatch):
-    """Its snippet, on predictions that are wrong at held-out cells."""
-    monkeypatch.chdir(tmp_path)
-    run_score("--template=seed_0.npz", *TASK)
-    with np.load("seed_0.npz") as template:
-        held_out, wrong = template["held_out"], template["targets"].copy()
-    wrong[held_out] += 2
-    np.savez("predictions.npz", predictions=wrong[None])
-    names = drawn_by(snippets("score")[-1])
-    np.testing.assert_allclose(names["errors"], 4 * held_out, atol=1e-6)
-    assert Path("predictions.png").exists()
 
 
 UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))
