@@ -24,6 +24,7 @@ import fnmatch
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,10 +187,9 @@ def label(case: dict) -> str:
     return case.get("case", ", ".join(values))
 
 
-def missing(claim: Claim, case: dict, runs: Iterable[str]) -> list[str]:
-    """The names and patterns of a claim's runs that are not among `runs`."""
-    names = list(runs)
-    return [name for name in claim.named_runs(case).values() if not fnmatch.filter(names, name)]
+def missing(claim: Claim, case: dict, runs) -> list[str]:
+    """The names and patterns of a claim's runs that are not among the names `runs`."""
+    return [name for name in claim.named_runs(case).values() if not fnmatch.filter(runs, name)]
 
 
 def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
@@ -199,16 +199,15 @@ def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) 
     of a pattern is judged only if all of them are at the setting.
     """
     rows = []
-    for claim in claims:
-        for case in claim.cases:
-            chosen = {}
-            for argument, name in claim.named_runs(case).items():
-                matches = fnmatch.filter(runs, name)
-                if not matches or ("*" in name and {*fnmatch.filter(every, name)} - {*matches}):
-                    break
-                chosen[argument] = [runs[match] for match in matches] if "*" in name else runs[name]
-            else:
-                rows.append(judge(claim, chosen, case, scale, setting))
+    for claim, case in [(one, case) for one in claims for case in one.cases]:
+        chosen = {}
+        for argument, name in claim.named_runs(case).items():
+            matches = fnmatch.filter(runs, name)
+            if not matches or ("*" in name and {*fnmatch.filter(every, name)} - {*matches}):
+                break
+            chosen[argument] = [runs[match] for match in matches] if "*" in name else runs[name]
+        else:
+            rows.append(judge(claim, chosen, case, scale, setting))
     return [row for row in rows if row is not None]
 
 
@@ -241,8 +240,7 @@ def judge(
                 untrained = number.get("undecided_because", reason)
     if not conditions:
         return None
-    order = [CONTRADICTED, INCONCLUSIVE, REPRODUCED]
-    verdict, reason = min(decided, key=lambda pair: order.index(pair[0]))
+    verdict, reason = min(decided, key=itemgetter(0))  # verdicts stand in alphabetical order
     if untrained and not case.get("as_trained"):
         verdict, reason = INCONCLUSIVE, untrained
     setting = setting or case.get("setting", BASE)

@@ -48,12 +48,6 @@ define_dry_run = _definer("dry_run", DRY_RUN, flags.DEFINE_bool, False)
 define_extend = _definer("extend", EXTEND, flags.DEFINE_list, [])
 
 
-def load_extensions(holder) -> list:
-    """The modules of the flag's files. Raises ConfigError, with file and line, for what a file
-    raises."""
-    return [settings.load_file(path) for path in holder.value]
-
-
 def require(holder) -> str:
     """The value of a string flag. Raises ConfigError where it is missing."""
     settings.demand(holder.value, f"--{holder.name} is missing")
@@ -117,7 +111,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     except ConfigError as error:
         raise ConfigError(f"{flag}{value}: {error}") from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise settings.in_user_code(error, file) from error
+        raise settings.user_error(error, file) from error
     if isinstance(config, dict):
         config = configs.from_dict(config)
     hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
@@ -159,7 +153,7 @@ def run(main, positional=()):
         except KeyboardInterrupt:
             _end_at_once()
         except (Exception, SystemExit) as error:  # a user's metric or figure may raise anything
-            line = settings.from_own_file(error)
+            line = settings.user_error(error)
             if line is None:
                 raise
             _stop(line, FAILURE)
@@ -171,20 +165,15 @@ def show_only_warnings_of_jax():
     """Shows each warning of jax once, and no log of any other library: their errors raise."""
     for handler in logging.getLogger().handlers:
         handler.setLevel(logging.CRITICAL)
-    logger, messages = logging.getLogger("jax"), set()
+    logger, first = logging.getLogger("jax"), {}
     logger.propagate = False
     if logger.handlers:  # of JAX_LOGGING_LEVEL
         return
 
-    def is_new(record) -> bool:
-        count = len(messages)
-        messages.add(record.getMessage())
-        return len(messages) > count
-
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("warning: %(message)s"))
     handler.setLevel(logging.WARNING)
-    handler.addFilter(is_new)
+    handler.addFilter(lambda record: first.setdefault(record.getMessage(), record) is record)
     logger.addHandler(handler)
 
 

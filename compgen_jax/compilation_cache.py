@@ -30,16 +30,34 @@ def enable() -> Path | None:
     fails."""
     import jax
 
-    root = folder("compilation")
+    chosen = os.environ.get("COMPGEN_JAX_CACHE")
     theirs = jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache
     # On macOS the loading of a large program overflows the stack of an LLVM thread, and the
     # process dies: see https://github.com/uwplasma/vmex/pull/142, of jaxlib 0.9.
-    if root is None or theirs or sys.platform == "darwin":
+    if chosen == "off" or theirs or sys.platform == "darwin":
         return None
+    base = chosen or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/compgen_jax"
+    base = Path(os.path.expanduser(base))
+    # a user without a home has a relative one, and the XDG specification ignores those
+    if not (chosen or base.is_absolute()):
+        return None
+    root = base.absolute() / "compilation"
     directory = root / fingerprint()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(directory, os.W_OK) or not _accepts(directory):
+        if not os.access(directory, os.W_OK):
+            return None
+        # Whether jaxlib loads here what it stored here, found out once in another process: on some
+        # Intel CPUs it refuses all its entries (https://github.com/jax-ml/jax/issues/38445).
+        verdict = directory / "accepted"
+        if not verdict.exists():
+            command = [sys.executable, "-W", "ignore", "-c", PROBE, str(directory)]
+            environment = os.environ | {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "1"}
+            process = subprocess.run(
+                command, env=environment, capture_output=True, timeout=PROBE_SECONDS
+            )
+            verdict.write_text("no\n" if process.returncode or process.stderr else "yes\n")
+        if verdict.read_text() != "yes\n":
             return None
         prune(root, MOST_BYTES)
     except (OSError, subprocess.TimeoutExpired):
@@ -54,13 +72,11 @@ def fingerprint() -> str:
     """A name for this jaxlib on this kind of CPU: a program of another may not run here."""
     import jaxlib
 
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = "vendor_id", "model", "stepping", "flags", "Features", "CPU "  # on x86 and ARM
-    cpu = sorted({line for line in lines if line.startswith(names)})
-    digest = hashlib.sha256("\n".join([platform.processor(), *cpu]).encode()).hexdigest()[:16]
+    info, cpu = Path("/proc/cpuinfo"), {platform.processor()}
+    if info.exists():
+        names = "vendor_id", "model", "stepping", "flags", "Features", "CPU "  # on x86 and ARM
+        cpu |= {line for line in info.read_text().splitlines() if line.startswith(names)}
+    digest = hashlib.sha256("\n".join(sorted(cpu)).encode()).hexdigest()[:16]
     return f"jaxlib-{jaxlib.__version__}-{sys.platform}-{platform.machine()}-{digest}"
 
 
@@ -74,30 +90,3 @@ def prune(root: Path, most_bytes: int):
         total += size
         if total > most_bytes:
             path.unlink(missing_ok=True)
-
-
-def folder(name: str) -> Path | None:
-    """Where files of one kind are kept between runs; None where the user wants none, or has no
-    home."""
-    chosen = os.environ.get("COMPGEN_JAX_CACHE")
-    if chosen == "off":
-        return None
-    if chosen:
-        return Path(chosen).expanduser().absolute() / name
-    base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    # a user without a home has a relative one, and the XDG specification ignores those
-    return base / "compgen_jax" / name if base.is_absolute() else None
-
-
-def _accepts(directory: Path) -> bool:
-    """Whether jaxlib loads here what it stored here, found out once in another process: on some
-    Intel CPUs it refuses all its entries (https://github.com/jax-ml/jax/issues/38445)."""
-    verdict = directory / "accepted"
-    if not verdict.exists():
-        command = [sys.executable, "-W", "ignore", "-c", PROBE, str(directory)]
-        environment = os.environ | {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "1"}
-        process = subprocess.run(
-            command, env=environment, capture_output=True, timeout=PROBE_SECONDS
-        )
-        verdict.write_text("no\n" if process.returncode or process.stderr else "yes\n")
-    return verdict.read_text() == "yes\n"

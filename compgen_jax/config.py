@@ -180,12 +180,9 @@ def identity(config: Config) -> dict:
         current = getattr(config, group)
         defaults[group] = to_dict(type(current)()) | {"name": defaults[group]["name"]}
         values[group]["name"] = Path(current.name).name
-    defaults = flat(defaults, ROOT)
-    return {
-        name: value
-        for name, value in flat(values, ROOT).items()
-        if value != defaults[name] and not name.startswith(UNIDENTIFIED)
-    }
+    defaults, values = flat(defaults, ROOT), flat(values, ROOT)
+    names = [name for name in values if not name.startswith(UNIDENTIFIED)]
+    return {name: values[name] for name in names if values[name] != defaults[name]}
 
 
 def differences(a: Config, b: Config) -> dict:
@@ -208,7 +205,8 @@ def fingerprint(config: Config) -> str:
 
 def traced_fields(config: Config) -> list[str]:
     """The fields, as 'training.learning_rate', in which trials of one program may differ."""
-    return [name.partition(".")[2] for name in settings.traced_names(config, ROOT)]
+    leaves = settings.leaves(config, ROOT)
+    return [name.partition(".")[2] for name, _, _, metadata in leaves if metadata["traced"]]
 
 
 def _check_sweep(config: Config):
@@ -225,15 +223,12 @@ def _check_sweep(config: Config):
             for pair in pairs
         )
         require(are_pairs, f"sweep.{field_name}", pairs, f"must be pairs of {example}")
-    names = [name for name, _ in axes]
-    require(len(set(names)) == len(names), "sweep.axes", axes, "names a field twice")
-    varied = [("axes", name) for name in names]
-    if search.field:
-        varied.append(("search.field", search.field))
+    varied = [*(name for name, _ in axes), *filter(None, [search.field])]
+    require(len(set(varied)) == len(varied), "sweep.axes", axes, "a field is named twice")
     fixed = ("sweep.", "execution.", "training.keep", "training.seeds", "name")
-    for field_name, name in varied:
+    for name in varied:
         varies = type(name) is str and not name.startswith(fixed)
-        require(varies, f"sweep.{field_name}", name, "trials cannot differ in it")
+        require(varies, "sweep.axes", name, "trials cannot differ in it")
     single = dataclasses.replace(config, sweep=SweepConfig())
     for name, values in axes:
         distinct = 0 < len(values) == len(set(values))
@@ -242,14 +237,11 @@ def _check_sweep(config: Config):
             changed(single, {name: value})
     if not search.field:
         return
-    require(search.field not in names, "sweep.search.field", search.field, "is an axis too")
-    known = flat(to_dict(config), ROOT)
-    if f"{ROOT}.{search.field}" not in known:
-        raise settings.unknown_field(f"{ROOT}.{search.field}", list(known))
-    is_number = type(known[f"{ROOT}.{search.field}"]) in (int, float)
-    require(is_number, "sweep.search.field", search.field, "is not a number")
+    value = flat(to_dict(config), ROOT).get(f"{ROOT}.{search.field}")
+    is_number = type(value) in (int, float)
+    require(is_number, "sweep.search.field", search.field, "is no numeric field")
     require(search.scores, "sweep.search.scores", (), "name one or more of the task's scores")
     numbers = [*search.start, *(multiple for _, multiples in search.per for multiple in multiples)]
-    positive = [type(x) in (int, float) and math.isfinite(x) and x > 0 for x in numbers]
+    positive = numbers and all(type(x) in (int, float) and 0 < x < math.inf for x in numbers)
     hint = "start and per need positive numbers to begin with"
-    require(positive and all(positive), "sweep.search.start", search.start, hint)
+    require(positive, "sweep.search.start", search.start, hint)

@@ -7,7 +7,6 @@ Points are (B, F) and held-out cells (B,) bool.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,22 +17,14 @@ def over_grid(values_Bx, sizes):
     return values.reshape(*sizes[::-1], *values.shape[1:])
 
 
-def unfold(values_Bx, sizes, factor: int = 0):
-    """Values over the cells as a matrix of the other factors by one factor, (B/V_f, V_f, ...). For
-    two factors, factor 0 gives [y, x]."""
-    factors, values = len(sizes), over_grid(values_Bx, sizes)
-    moved = np.moveaxis(values, factors - 1 - factor, factors - 1)
-    return moved.reshape(-1, sizes[factor], *values.shape[factors:])
-
-
 def lines_through(maps_PxG, places) -> list:
     """For each axis of P maps over a grid, (P, V, V', ...), the values (P, V) along it through a
     cell of each map; `places` are indices (P,) for each axis."""
-    lines = []
+    maps, lines = np.arange(len(maps_PxG))[:, None], []
     for axis, size in enumerate(maps_PxG.shape[1:]):
         index = [place_P[:, None] for place_P in places]
         index[axis] = np.arange(size)[None, :]
-        lines.append(maps_PxG[np.arange(len(maps_PxG))[:, None], *index])
+        lines.append(maps_PxG[maps, *index])
     return lines
 
 
@@ -53,11 +44,11 @@ def indices(sizes):
 
 def points(axes):
     """(B, F) float32: all combinations of the values of F axes, the first varying fastest."""
-    columns = zip(axes, indices(tuple(map(len, axes))).T, strict=True)
+    columns = zip(axes, indices([len(axis) for axis in axes]).T, strict=True)
     return np.stack([np.asarray(axis, np.float32)[index] for axis, index in columns], axis=1)
 
 
-def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | None = None) -> list:
+def offsets(sizes, ordered=None, periods=None) -> list:
     """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
 
     Args:
@@ -76,33 +67,20 @@ def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | No
     return distances
 
 
-def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
-    """(B,) Euclidean distance in cells to the nearest seen cell, 0 for a seen one; see `offsets`.
-    Raises ValueError if no cell is seen."""
-    return np.sqrt(_nearest(held_out_B, sizes, ordered, periods)[0])
+def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=()):
+    """The nearest seen cell of every cell, in cells; see `offsets`: its index (B,) int, the first
+    of several, and its Euclidean distance (B,), 0 for a seen one. It is one with the same values of
+    `fixed` factors, (F,) bool, if there are any. Raises ValueError if no cell is seen.
 
-
-def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=None):
-    """(B,) int: the index of the nearest seen cell of every cell, the first of several; among those
-    with the same value of `fixed` factors, if there are any. Raises ValueError if no cell is
-    seen."""
-    index = _nearest(held_out_B, sizes, ordered, periods)[1]
-    if fixed is None:
-        return index
-    squared, same = _nearest(held_out_B, sizes, ordered, periods, fixed)
-    return np.where(np.isfinite(squared), same, index)
-
-
-def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
-    """Squared distance and index; infinite where no seen cell has the `fixed` values. It is
-    minimised along one factor after the other, without pairs of cells in memory."""
+    The distance is minimised along one factor after the other, without pairs of cells in memory.
+    """
     held_out = checked_mask(held_out_B, sizes)
     if held_out.all():
         raise ValueError("held_out must leave some cell seen")
     squared = over_grid(np.where(held_out, np.inf, 0.0), sizes)
     index = over_grid(np.arange(held_out.size), sizes)
     tables = offsets(sizes, ordered, periods)
-    for factor in np.flatnonzero(fixed) if fixed is not None else ():
+    for factor in np.flatnonzero(fixed):
         tables[factor] = np.where(tables[factor] > 0, np.inf, 0.0)
     for axis, apart in enumerate(reversed(tables)):
         before, index_before = np.moveaxis(squared, axis, -1), np.moveaxis(index, axis, -1)
@@ -113,7 +91,11 @@ def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
             nearest = sums == least[-1][..., None]
             first.append(np.where(nearest, index_before, held_out.size).min(axis=-1))
         squared, index = np.stack(least, axis=axis), np.stack(first, axis=axis)
-    return squared.ravel(), index.ravel()
+    index, distance = index.ravel(), np.sqrt(squared.ravel())
+    if np.isfinite(distance).all():
+        return index, distance
+    pair = zip((index, distance), nearest_seen(held_out, sizes, ordered, periods), strict=True)
+    return tuple(np.where(np.isfinite(distance), same, anywhere) for same, anywhere in pair)
 
 
 def border(width: int, sizes, ordered=None, periods=None):
@@ -130,15 +112,7 @@ def border(width: int, sizes, ordered=None, periods=None):
     return on_border
 
 
-def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
-    """The sizes of the held-out cells as a grid of their own; None if they are none, or not all
-    combinations of some values."""
-    places_QxF = indices(sizes)[checked_mask(held_out_B, sizes)]
-    counts = tuple(len(np.unique(column)) for column in places_QxF.T)
-    return counts if 0 < math.prod(counts) == len(places_QxF) else None
-
-
-def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
+def subgrid(sizes, limit: int, held_out_B=()):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
     Whole values are left out, of the factor with the most values first, down to 2. A factor keeps a
@@ -153,15 +127,13 @@ def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
             smallest = math.prod(counts)
             raise ValueError(f"limit must be at least {smallest}, not {limit}: sizes {sizes}")
         counts[largest] -= 1
-    rng = np.random.default_rng(seed)
-    chosen = []
-    for size, count in zip(sizes, counts, strict=True):
-        ends = np.arange(count + 1) * size // count
-        chosen.append(rng.integers(ends[:-1], ends[1:]))
+    rng = np.random.default_rng(0)
+    ends = [np.arange(k + 1) * size // k for size, k in zip(sizes, counts, strict=True)]
+    chosen = [rng.integers(ends_V[:-1], ends_V[1:]) for ends_V in ends]
     cells = over_grid(np.arange(math.prod(sizes)), sizes)
     index = cells[np.ix_(*reversed(chosen))].ravel()
-    if held_out_B is not None and np.any(held_out_B) and not held_out_B[index].any():
-        held_out = np.flatnonzero(held_out_B)
+    held_out = np.flatnonzero(held_out_B)
+    if len(held_out) and not np.isin(index, held_out).any():
         middle = indices(sizes)[held_out[len(held_out) // 2]]
         for values, value, size in zip(chosen, middle, sizes, strict=True):
             values[(value * len(values) + len(values) - 1) // size] = value

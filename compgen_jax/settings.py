@@ -34,9 +34,9 @@ FAMILIES = {
         "lowrank": "compgen_jax.models.lowrank:LowRank",
         "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
         "transformer": "compgen_jax.models.transformer:Transformer",
-        "additive": "compgen_jax.models.per_factor:Additive",
-        "multiplicative": "compgen_jax.models.per_factor:Multiplicative",
-        "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
+        "additive": "compgen_jax.models.mlp:Additive",
+        "multiplicative": "compgen_jax.models.mlp:Multiplicative",
+        "conv_batchnorm": "compgen_jax.models.upsampling:ConvBatchNorm",
         "upsampling": "compgen_jax.models.upsampling:Upsampling",
         "encoder": "compgen_jax.models.encoder:Encoder",
         "flow": "compgen_jax.models.flow:Flow",
@@ -54,6 +54,8 @@ FORMER = {
     "tokens": ["sum"],
     "kernel": [3],
     "channels": [[]],
+    "activation": ["relu"],
+    "rank": [0],
     "frequencies": [8],
     "missing_coordinate": [-1.0],
 }
@@ -107,7 +109,14 @@ class Family:
 
     @property
     def name(self) -> str:
-        return family_name(type(self))
+        """The inverse of `family`."""
+        kind = type(self)
+        location = f"{kind.__module__}:{kind.__qualname__}"
+        for names in FAMILIES.values():
+            for name in names:
+                if names[name] == location:
+                    return name
+        return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
     def check(self, config):
         """Raises ConfigError for settings that contradict others of the config."""
@@ -118,12 +127,11 @@ class Family:
 
 def family(group: str, name: str) -> type:
     """The settings class that `config.GROUP.name` names. Raises ConfigError."""
-    modules, text = FAMILIES[group], str(name)
-    if text in modules:
-        module, _, attribute = modules[text].partition(":")
-        return getattr(importlib.import_module(module), attribute)
-    path, _, attribute = text.rpartition(":")
-    hint = f"must be one of {', '.join(modules)}, or FILE.py:CLASS of your own"
+    families, text = FAMILIES[group], str(name)
+    path, _, attribute = families.get(text, text).rpartition(":")
+    if text in families:
+        return getattr(importlib.import_module(path), attribute)
+    hint = f"must be one of {', '.join(families)}, or FILE.py:CLASS of your own"
     require(path.endswith(".py"), f"{group}.name", name, hint)
     moved = Path(path).name  # along with its run, into the current directory
     module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
@@ -138,16 +146,6 @@ def family(group: str, name: str) -> type:
         hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
         require(has_default and usable, f"{group}.name", name, hint)
     return kind
-
-
-@functools.cache
-def family_name(kind: type) -> str:
-    """The inverse of `family`."""
-    for names in FAMILIES.values():
-        for name, location in names.items():
-            if location == f"{kind.__module__}:{kind.__qualname__}":
-                return name
-    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
 def is_own(settings: Family) -> bool:
@@ -186,7 +184,7 @@ def load_file(path):
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # the user's code may raise anything, and call exit()
         del sys.modules[name]
-        raise in_user_code(error, path) from error
+        raise user_error(error, path) from error
     return module
 
 
@@ -202,27 +200,22 @@ def in_own_files(*families: Family):
         paths = [settings.name.rpartition(":")[0] for settings in families if is_own(settings)]
         if not paths:
             raise
-        raise from_own_file(error) or in_user_code(error, paths[0]) from error
+        raise user_error(error, paths[0]) from error
 
 
-def from_own_file(error: Exception) -> ConfigError | None:
-    """The error as one line with file and line, if a user's file has a part in it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    paths = [frame.filename for frame in frames if frame.filename in LOADED]
-    return in_user_code(error, paths[-1]) if paths else None
-
-
-def in_user_code(error: Exception, path: str) -> ConfigError:
-    """An error that a user's file raised, as one line with file and line."""
+def user_error(error: Exception, path: str = "") -> ConfigError | None:
+    """An error as one line with the file and line of the user's that has a part in it. If none has,
+    it is said of the file `path`; without one, the answer is None."""
     if isinstance(error, ConfigError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == path]
-    if isinstance(error, SyntaxError) and error.filename == path:
-        lines = [error.lineno]
-    line = f", line {lines[-1]}" if lines else ""
+    places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in LOADED]
+    if isinstance(error, SyntaxError) and error.filename in LOADED:
+        places.append((error.filename, error.lineno))
+    if places:
+        path = "{}, line {}".format(*places[-1])
     text = (str(error).splitlines() or [""])[0]
-    return ConfigError(f"{path}{line}: {type(error).__name__}: {text}")
+    return ConfigError(f"{path}: {type(error).__name__}: {text}") if path else None
 
 
 # --- values ----------------------------------------------------------------------------------
@@ -298,11 +291,6 @@ def leaves(node, path: str, is_traced: bool = False):
             yield from leaves(value, name, metadata["traced"])
         else:
             yield name, value, annotation, metadata
-
-
-def traced_names(node, path: str) -> list[str]:
-    """Dotted names of the fields that are `traced`."""
-    return [name for name, _, _, metadata in leaves(node, path) if metadata["traced"]]
 
 
 def unknown_field(name: str, allowed: list[str]) -> ConfigError:

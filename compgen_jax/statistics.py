@@ -1,8 +1,7 @@
 """Means and other statistics over seeds with Student's t intervals."""
 
-import bisect
-import math
 import re
+import warnings
 from functools import cache
 
 import numpy as np
@@ -39,10 +38,10 @@ def geometric_mean_with_interval(values_T) -> dict:
     return {"value": float(np.exp(number["value"])), "ci95": ends}
 
 
-def share_with_interval(does_T, level: float = LEVEL) -> dict:
+def share_with_interval(does_T) -> dict:
     """{'value': share of the seeds that do something, 'ci95': [low, high]}, the exact binomial
     interval (Clopper and Pearson 1934)."""
-    does, tail = np.asarray(does_T, bool), (1 - level) / 2
+    does, tail = np.asarray(does_T, bool), (1 - LEVEL) / 2
     count, others = int(does.sum()), int((~does).sum())
     low = betaincinv(count, others + 1, tail) if count else 0.0
     high = betaincinv(count + 1, others, 1 - tail) if others else 1.0
@@ -57,7 +56,7 @@ def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
     return number | {"ci95": [float(end) for end in ends]}
 
 
-def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
+def t_interval(values_T) -> tuple[float, float]:
     """Student's t interval of the mean of T independent values; NaN for a single one. ValueError
     unless the values are a non-empty vector. docs/findings/criteria.md has its simulated
     coverage."""
@@ -66,34 +65,28 @@ def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
         raise ValueError(f"values must be a non-empty vector over seeds, not {values.shape}")
     if values.size == 1:
         return (float("nan"), float("nan"))
-    half = float(half_width(values, level))
-    return float(values.mean()) - half, float(values.mean()) + half
+    mean, half = float(values.mean()), float(half_width(values))
+    return mean - half, mean + half
 
 
-def half_width(values_xT, level: float = LEVEL):
+def half_width(values_xT):
     """(...) half the width of `t_interval`, over the last axis."""
     values = np.asarray(values_xT, np.float64)
     count = values.shape[-1]
-    return stdtrit(count - 1, (1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
+    return stdtrit(count - 1, (1 + LEVEL) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     """The least number of seeds whose interval of the mean would leave out 0 at this mean and
-    standard deviation. None if no number would; `least` is the least half width of an interval."""
+    standard deviation. None if 100,000 would not; `least` is the least half width of an
+    interval."""
     values = np.asarray(differences_T, np.float64)
-    if values.size < 2 or not np.isfinite(values).all():
+    if values.size < 2 or not np.isfinite(values).all() or abs(values.mean()) <= least:
         return None
-    if abs(values.mean()) <= max(least, 1e-9 * np.abs(values).max()):
-        return None
-    share = abs(values.mean()) / values.std(ddof=1) if np.ptp(values) else np.inf
-
-    def settles(count: int) -> bool:  # the half width falls with the count
-        return stdtrit(count - 1, (1 + LEVEL) / 2) / math.sqrt(count) < share
-
-    enough = 2
-    while not settles(enough):
-        enough *= 2
-    return bisect.bisect_left(range(enough), True, lo=2, key=settles)
+    counts = np.arange(2, 100_001)
+    halves = stdtrit(counts - 1, (1 + LEVEL) / 2) / np.sqrt(counts) * values.std(ddof=1)
+    settled = counts[halves < abs(values.mean())]
+    return int(settled[0]) if len(settled) else None
 
 
 def median_with_interval(values_T) -> dict:
@@ -133,15 +126,12 @@ def mean_band(values_TxL):
     for column, values in enumerate(values_TxL.T):
         values = values[np.isfinite(values)]
         if len(values):
-            number = mean_with_interval(values)
-            ends = [number["value"] if np.isnan(end) else end for end in number["ci95"]]
-            band_3xL[:, column] = number["value"], *ends
+            mean = values.mean()
+            band_3xL[:, column] = mean, *np.nan_to_num(t_interval(values), nan=mean)
     return band_3xL
 
 
 def mean_of_known(values_xF):
     """(...) the mean over the last axis of what is not NaN; NaN where nothing is."""
-    values = np.asarray(values_xF, np.float64)
-    known = ~np.isnan(values)
-    count = known.sum(axis=-1)
-    return np.where(known, values, 0).sum(axis=-1) / np.where(count, count, np.nan)
+    with warnings.catch_warnings(action="ignore"):
+        return np.nanmean(np.asarray(values_xF, np.float64), axis=-1)

@@ -26,7 +26,9 @@ def lines() -> list[str]:
 def _section(kind: type, path: str) -> list[str]:
     """The docstrings of a group and of the groups in it, then a table: field, default, what is
     allowed, and whether runs that differ in the field share a compiled program."""
-    traced, docs, rows = settings.traced_names(kind(), path), [], []
+    leaves = settings.leaves(kind(), path)
+    traced = {name for name, _, _, metadata in leaves if metadata["traced"]}
+    docs, rows = [], []
 
     def add(kind, path):
         docs.extend([f"`{path}`: {' '.join(inspect.getdoc(kind).split())}", ""])

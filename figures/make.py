@@ -29,7 +29,7 @@ from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.runs import directory, study, sweeps
-from compgen_jax.settings import demand
+from compgen_jax.settings import demand, load_file
 from compgen_jax.training import contracts
 
 from . import committed, pages, plotting
@@ -135,7 +135,7 @@ def make_plan() -> Plan:
             claims=tuple(getattr(module, "CLAIMS", ())),
             settings=tuple(getattr(module, "SETTINGS", ())),
         )
-        for module in cli.load_extensions(EXTEND)
+        for module in map(load_file, EXTEND.value)
     ]
     papers = [*PAPERS, *extensions]
     configs = {name: config for paper in papers for name, config in paper.runs(scale).items()}

@@ -137,8 +137,9 @@ def interaction_shares(layer: Layer) -> dict | None:
     if layer.gram is None:
         return None
     ood, held_out = np.nan, layer.held_out
-    box = grids.box_sizes(held_out, layer.sizes)
-    if box is not None and sum(size > 1 for size in box) >= 2:
+    places = grids.indices(layer.sizes)[held_out]
+    box = tuple(len(np.unique(column)) for column in places.T)
+    if np.prod(box) == held_out.sum() and sum(size > 1 for size in box) >= 2:
         ood = anova.interaction(layer.gram[np.ix_(held_out, held_out)], box)
     return {"interaction": anova.interaction(layer.gram, layer.sizes), "interaction_ood": ood}
 

@@ -1,32 +1,21 @@
 """The paper's transposed-convolution decoder (section 3.1, Table 1)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
-from compgen_jax.models.convolution import conv_transpose, product
-from compgen_jax.models.initializers import add_bias, kernel_and_bias, prelu
-from compgen_jax.models.model import Model, Shapes, name_layers, split
-from compgen_jax.models.places import check_width, position_code, with_coordinates
+from compgen_jax.models.blocks import (
+    ConvTranspose,
+    add_bias,
+    kernel_and_bias,
+    position_code,
+    prelu,
+)
+from compgen_jax.models.convolution import product
+from compgen_jax.models.model import Model, name_layers
 from compgen_jax.settings import choice, number
-
-
-class ConvTranspose(nn.Module):
-    """`nn.ConvTranspose` with SAME padding, by a `lowering`."""
-
-    features: int
-    kernel_size: int
-    stride: int
-    lowering: str
-    law: str = "torch"
-
-    @nn.compact
-    def __call__(self, x):
-        shape = (self.kernel_size, self.kernel_size, x.shape[-1], self.features)
-        kernel, bias = kernel_and_bias(self, shape, self.features * self.kernel_size**2, self.law)
-        return add_bias(conv_transpose(x, kernel, self.stride, self.lowering), bias)
 
 
 class RenderCode(nn.Module):
@@ -53,7 +42,7 @@ class Conv(Model):
     all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"). Two fields tell a pixel where it
     is, which otherwise only the image's border would: with `coordinates` (Liu et al. 2018,
     "CoordConv"), each of the `depth` layers and the last one read two more channels; with `sines`,
-    `places.position_code` is added to the first layer. Unless it `mixes`, no activation mixes the
+    `blocks.position_code` is added to the first layer. Unless it `mixes`, no activation mixes the
     factors before this is read. `doublings` of the layers double the side of the image; with 0 the
     first one has the image's side, which must be divisible by 4 all the same."""
 
@@ -66,27 +55,25 @@ class Conv(Model):
     activation: str = choice("relu", "relu", "prelu")
     doublings: int = choice(2, 0, 1, 2)
 
-    convolutional: ClassVar[bool] = True
-    batched: ClassVar[bool] = True
-    pads: ClassVar[bool] = True
+    convolutional = True
+    batched = True
+    pads = True
 
-    def make(self, shapes: Shapes) -> nn.Module:
+    def make(self, shapes):
         if self.sines:
-            check_width(self.width, self.name)
+            self.check_width(4)
         return ConvDecoder(self.image_side(shapes, 4), self, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
         """Only the first layer's kernel (side, side, E, C) depends on the grid: its rows and
         columns are flipped, so they are kept at the end."""
         layers = params["params"]
-        kernel = layers["render"]["kernel"]
-        beyond = like["params"]["render"]["kernel"].shape[0] - kernel.shape[0]
-        blocks = []
-        for part, length in zip(split(kernel, parts, axis=2), parts_like, strict=True):
-            pads = [(beyond, 0), (beyond, 0), (0, length - part.shape[2]), (0, 0)]
-            blocks.append(jnp.pad(part, pads))
-        render = {**layers["render"], "kernel": jnp.concatenate(blocks, axis=2)}
-        return {"params": {**layers, "render": render}}
+        render, kernel = layers["render"], layers["render"]["kernel"]
+        starts = np.cumsum([0, *parts_like[:-1]])
+        units = np.concatenate([np.arange(s, s + n) for s, n in zip(starts, parts, strict=True)])
+        zeros, side = jnp.zeros(like["params"]["render"]["kernel"].shape), len(kernel)
+        kernel = zeros.at[-side:, -side:, units].set(kernel)
+        return {"params": {**layers, "render": {**render, "kernel": kernel}}}
 
 
 class ConvDecoder(nn.Module):
@@ -111,26 +98,28 @@ class ConvDecoder(nn.Module):
             """x where row and column are within the grid, and 0 elsewhere."""
             if grid is None:
                 return x
-            side = grid * x.shape[-2] // self.grid
-            inside_H, inside_W = (jnp.arange(length) < side for length in x.shape[-3:-1])
-            inside = inside_H[:, None, None] & inside_W[None, :, None]
-            return jnp.where(inside.reshape((1,) * (x.ndim - 3) + inside.shape), x, 0.0)
+            inside = jnp.arange(x.shape[-2]) < grid * x.shape[-2] // self.grid
+            inside = inside[:, None, None] & inside[None, :, None]
+            return jnp.where(jnp.broadcast_to(inside, x.shape), x, 0.0)
 
         def active(index, x):
             return within(nn.relu(x) if how.activation == "relu" else prelu(index, x))
 
         def conv(features, kernel_size, stride, name, x):
             if how.coordinates:
+                # a pixel's x and its y, which rise from -1 to 1 over the grid
                 side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
-                x = within(with_coordinates(x, side))
+                along = 2 * jnp.arange(x.shape[-2]) / (side - 1) - 1
+                xy = jnp.stack(jnp.meshgrid(along, along), axis=-1)
+                xy = jnp.broadcast_to(xy, (*x.shape[:-1], 2))
+                x = within(jnp.concatenate([x, xy], axis=-1))
             return ConvTranspose(features, kernel_size, stride, self.lowering, name=name)(x)
 
         side = self.grid // 2**how.doublings
         x = RenderCode(how.width, side, how.broadcast, name="render")(code)
         x = active(0, x) if how.mixes else within(x)
         if how.sines:
-            position = position_code(side, how.width)
-            x = within(x + position.reshape((1,) * (x.ndim - 3) + position.shape))
+            x = within(x + jnp.broadcast_to(position_code(side, how.width), x.shape))
         layers = [code, x]
         for index in range(1, how.depth + 1):
             if index <= len(beside):

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-LOWERINGS = ("lax", "gemm", "winograd")
-KERNEL_STRIDES = ((3, 1), (4, 2))
+LOWERINGS = "lax", "gemm", "winograd"
 
 # XLA:CPU's product over a long leading axis is its slow one. Below this many entries (they then
 # stay in the cache) moving the axis last first is faster, above it slower: steps of 4.8 ms
@@ -34,6 +33,8 @@ class Filtering(NamedTuple):
     input: np.ndarray  # (n, n)
     kernel: np.ndarray  # (n, r)
     output: np.ndarray  # (m, n)
+    # (m, 3 n) that adds overlapping tiles of input.T: those of a tile, the one before and after
+    overlap: np.ndarray
 
 
 def _matrix(rows: str, divisor: int = 1) -> np.ndarray:
@@ -47,11 +48,18 @@ FILTERINGS = {  # by r
         ),
         kernel=_matrix("6 0 0; -4 -4 -4; -4 4 -4; 1 2 4; 1 -2 4; 0 0 24", 24),
         output=_matrix("1 1 1 1 1 0; 0 1 -1 2 -2 0; 0 1 1 4 4 0; 0 1 -1 8 -8 1"),
+        overlap=_matrix(
+            "0 -4 4 -2 2 4 0 0 0 0 0 1 0 0 0 0 0 0; -5 -4 -4 -1 -1 0 0 0 0 0 0 0 0 0 0 0 0 0; "
+            "0 1 -1 2 -2 -5 0 0 0 0 0 0 0 0 0 0 0 0; 1 1 1 1 1 0 0 0 0 0 0 0 4 0 0 0 0 0"
+        ),
     ),
     2: Filtering(  # F(3x3, 2x2), at the points 0, 1, -1 and infinity
         input=_matrix("1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 -1 0 1"),
         kernel=_matrix("2 0; 1 1; 1 -1; 0 2", 2),
         output=_matrix("1 1 1 0; 0 1 -1 0; 0 1 1 1"),
+        overlap=_matrix(
+            "0 1 -1 -1 0 0 0 0 0 0 0 0; -1 1 1 0 0 0 0 0 0 0 0 0; 0 0 0 1 0 0 0 0 1 0 0 0"
+        ),
     ),
 }
 
@@ -71,11 +79,9 @@ def choose_lowering(backend, trials, precision="float32"):
 def cast_kernels(params, dtype):
     """A decoder's parameters with every kernel in `dtype`; biases stay: XLA:CPU sums their
     gradients wrongly in bfloat16."""
-
-    def cast(path, leaf):
-        return leaf.astype(dtype) if path[-1].key == "kernel" else leaf
-
-    return jax.tree_util.tree_map_with_path(cast, params)
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: leaf.astype(dtype) if path[-1].key == "kernel" else leaf, params
+    )
 
 
 def conv_transpose(x, kernel, stride: int, lowering: str):
@@ -87,14 +93,10 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
         its dtype.
       lowering: one of `LOWERINGS`. "winograd", and "gemm" in bfloat16, have no forward mode.
 
-    Returns (..., s H, s W, O). Raises ValueError for other shapes, and for "winograd" in bfloat16.
+    Returns (..., s H, s W, O).
     """
-    rows, columns, inputs, outputs = kernel.shape
-    if rows != columns or (rows, stride) not in KERNEL_STRIDES or x.shape[-1] != inputs:
-        raise ValueError(f"x {x.shape}, kernel {kernel.shape}, stride {stride}: do not fit")
-    if lowering not in LOWERINGS or (lowering == "winograd" and kernel.dtype == jnp.bfloat16):
-        raise ValueError(f"lowering {lowering!r} of {kernel.dtype}: must be one of {LOWERINGS}")
-    x_bhwi = x.astype(kernel.dtype).reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
+    inputs, outputs = kernel.shape[2:]
+    x_bhwi = x.astype(kernel.dtype).reshape(-1, *x.shape[-3:])
     if lowering == "lax":
         y = lax.conv_transpose(x_bhwi, kernel, (stride, stride), "SAME")
     elif lowering == "gemm":
@@ -139,16 +141,12 @@ def _gemm(x, kernel, stride):
     """Phases of y are products: output row s j + p reads the input rows j + p + n - 1 by the kernel
     rows p + s n."""
     b, h, w, i = x.shape
-    taps = kernel.shape[0] // stride
-    rows = []
-    for p in range(stride):
-        row = []
-        for q in range(stride):
-            windows = jnp.concatenate(_windows(x, (p, p + taps), (q, q + taps)), axis=-1)
-            phase = kernel[p::stride, q::stride].reshape(taps * taps * i, -1)
-            row.append(product(windows, phase))
-        rows.append(jnp.stack(row, axis=3))
-    return jnp.stack(rows, axis=2).reshape(b, stride * h, stride * w, -1)
+    taps, phases = kernel.shape[0] // stride, []
+    for p, q in np.ndindex(stride, stride):
+        windows = jnp.concatenate(_windows(x, (p, p + taps), (q, q + taps)), axis=-1)
+        phases.append(product(windows, kernel[p::stride, q::stride].reshape(taps * taps * i, -1)))
+    y = jnp.stack(phases, axis=3).reshape(b, h, w, stride, stride, -1)
+    return y.swapaxes(2, 3).reshape(b, stride * h, stride * w, -1)
 
 
 def _windows(x, rows, columns):
@@ -178,32 +176,28 @@ def _banded(x, kernel):
 def _narrow(x, kernel):
     """k = 3, s = 1 for few output channels: multiply first, then add windows of the product."""
     b, h, w, i = x.shape
-    z = (x.reshape(-1, i) @ _as_matrix(kernel)).reshape(b, h, w, 9, -1)
+    matrix = kernel.transpose(2, 0, 1, 3).reshape(i, -1)
+    z = (x.reshape(-1, i) @ matrix).reshape(b, h, w, 9, -1)
     return reduce(add, [window[..., n, :] for n, window in enumerate(_windows(z, (0, 3), (0, 3)))])
 
 
 def _narrow_bwd(residuals, gy):
     x, kernel = residuals
     i = x.shape[-1]
+    matrix = kernel.transpose(2, 0, 1, 3).reshape(i, -1)
     gz = jnp.concatenate(_windows(gy, (2, -1, -1), (2, -1, -1)), axis=-1)
     gz = gz.reshape(-1, 9 * gy.shape[-1])
     gkernel = (x.reshape(-1, i).T @ gz).reshape(i, 3, 3, -1)
-    return (gz @ _as_matrix(kernel).T).reshape(x.shape), gkernel.transpose(1, 2, 0, 3)
+    return (gz @ matrix.T).reshape(x.shape), gkernel.transpose(1, 2, 0, 3)
 
 
 _narrow.defvjp(lambda x, kernel: (_narrow(x, kernel), (x, kernel)), _narrow_bwd)
 
 
-def _as_matrix(kernel):
-    return kernel.transpose(2, 0, 1, 3).reshape(kernel.shape[2], -1)
-
-
-def _combine(matrix, terms):
-    """The list matrix @ terms as sums of arrays, which XLA fuses into one loop over them all."""
-    return [
-        reduce(add, [terms[k] if c == 1 else float(c) * terms[k] for k, c in enumerate(row) if c])
-        for row in matrix
-    ]
+def _combine(matrix, terms, axis=0):
+    """matrix @ terms as sums of arrays, which XLA fuses into one loop over them all."""
+    rows = [[float(c) * terms[k] for k, c in enumerate(row) if c] for row in matrix]
+    return jnp.stack([reduce(add, row) for row in rows], axis=axis)
 
 
 def _to_tiles(x_bhwc, matrix, m, t, s):
@@ -211,9 +205,9 @@ def _to_tiles(x_bhwc, matrix, m, t, s):
     p, width = matrix.shape
     b, _, _, c = x_bhwc.shape
     rows = [x_bhwc[:, k : k + m * (t - 1) + 1 : m] for k in range(width)]
-    x_pbtwc = jnp.stack(_combine(matrix, rows))
+    x_pbtwc = _combine(matrix, rows)
     columns = [x_pbtwc[:, :, :, k : k + m * (s - 1) + 1 : m] for k in range(width)]
-    return jnp.stack(_combine(matrix, columns)).reshape(p * p, b * t * s, c)
+    return _combine(matrix, columns).reshape(p * p, b * t * s, c)
 
 
 def _from_tiles(tiles, matrix, t, s):
@@ -231,16 +225,10 @@ def _from_tiles(tiles, matrix, t, s):
         return terms + shifted
 
     columns = list(tiles.reshape(n, n, -1, t, s, c))
-    y = jnp.stack(_combine(matrix, with_neighbours(columns, 3)), axis=4)
+    y = _combine(matrix, with_neighbours(columns, 3), axis=4)
     rows = list(y.reshape(n, -1, t, m * s, c))
-    y = jnp.stack(_combine(matrix, with_neighbours(rows, 1)), axis=2)
+    y = _combine(matrix, with_neighbours(rows, 1), axis=2)
     return y.reshape(-1, m * t, m * s, c)
-
-
-def _of_kernel(matrix, g):
-    """matrix on both sides of g (r, r, I, O)."""
-    g = jnp.stack(_combine(matrix, list(g)))
-    return jnp.stack(_combine(matrix, list(jnp.swapaxes(g, 0, 1))))
 
 
 @jax.custom_vjp
@@ -257,7 +245,8 @@ def _winograd_fwd(x, kernel):
     t, s = -(-height // m), -(-width // m)
     x = jnp.pad(x, [(0, 0), (1, 1 + m * t - height), (1, 1 + m * s - width), (0, 0)])
     v = _to_tiles(x, filtering.input, m, t, s)
-    u = _of_kernel(filtering.kernel, kernel).reshape(n * n, i, -1)
+    u = _combine(filtering.kernel, _combine(filtering.kernel, kernel).swapaxes(0, 1))
+    u = u.reshape(n * n, i, -1)
     y = _from_tiles(jnp.einsum("npi,nio->npo", v, u), filtering.output, t, s)
     return y[:, :height, :width], (v, u, kernel)
 
@@ -272,20 +261,14 @@ def _winograd_bwd(residuals, gy):
     t, s = -(-height // m), -(-width // m)
     gy = jnp.pad(gy, [(0, 0), (0, m * t - height), (0, m * s - width), (0, 0)])
     gy = _to_tiles(gy, filtering.output.T, m, t, s)
-    # The (m, 3 n) matrix that adds overlapping input tiles, of which position 1 is row 0 of m.
-    itself, before, after = np.zeros((3, m, n))
-    itself[:] = filtering.input.T[1 : m + 1]
-    before[: n - m - 1] = filtering.input.T[m + 1 :]
-    after[-1] = filtering.input.T[0]
-    overlapping = np.hstack([itself, before, after])
-    gx = _from_tiles(jnp.einsum("npo,nio->npi", gy, u), overlapping, t, s)
+    gx = _from_tiles(jnp.einsum("npo,nio->npi", gy, u), filtering.overlap, t, s)
     if v.size < MOVED_FOR_PRODUCT:
         v = lax.optimization_barrier(jnp.swapaxes(v, 1, 2))
         gu = jnp.einsum("nip,npo->nio", v, gy)
     else:
         gu = jnp.einsum("npi,npo->nio", v, gy)
-    gu = gu.reshape(n, n, i, o)
-    return gx[:, : height + r - 3, : width + r - 3], _of_kernel(filtering.kernel.T, gu)
+    gu = _combine(filtering.kernel.T, gu.reshape(n, n, i, o)).swapaxes(0, 1)
+    return gx[:, : height + r - 3, : width + r - 3], _combine(filtering.kernel.T, gu)
 
 
 _winograd.defvjp(_winograd_fwd, _winograd_bwd)

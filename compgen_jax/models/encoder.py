@@ -1,15 +1,12 @@
 """The convolutional encoder of the bump paper's authors, from an image to its factors (not in the
 paper)."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import add_bias, dense, kernel_and_bias
-from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.blocks import HalvingConv, dense
+from compgen_jax.models.model import Model, name_layers
 from compgen_jax.settings import number
 
 
@@ -22,34 +19,13 @@ class Encoder(Model):
     width: int = number(32, low=1)
     hidden: int = number(128, low=1)
 
-    batched: ClassVar[bool] = True
+    batched = True
 
-    def make(self, shapes: Shapes) -> nn.Module:
+    def make(self, shapes):
         needed = "needs one image (H, W) or (H, W, C) as input"
         shape = self.array_shape(shapes.input, needed, (2, 3))
         (outputs,) = self.array_shape(shapes.output, "gives one vector", (1,))
         return ConvEncoder(outputs, len(shape) == 3, self)
-
-
-class HalvingConv(nn.Module):
-    """`nn.Conv` of kernel 3, stride 2 and padding 1, as one matrix product of windows."""
-
-    features: int
-
-    @nn.compact
-    def __call__(self, x):
-        shape = (3, 3, x.shape[-1], self.features)
-        kernel, bias = kernel_and_bias(self, shape, math.prod(shape[:-1]))
-        # what the taps of every output pixel read, tap by tap: (..., H', W', 9 I)
-        height, width = x.shape[-3:-1]
-        x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
-        windows = [
-            x[..., row : row + height : 2, column : column + width : 2, :]
-            for row in range(3)
-            for column in range(3)
-        ]
-        windows = jnp.concatenate(windows, axis=-1)
-        return add_bias(jnp.tensordot(windows, kernel.reshape(-1, self.features), axes=1), bias)
 
 
 class ConvEncoder(nn.Module):

@@ -5,15 +5,14 @@ t) noise + t image. The network predicts the image; sampling follows dx/dt = (im
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from compgen_jax.models.blocks import HalvingConv
 from compgen_jax.models.conv import Conv, ConvDecoder
-from compgen_jax.models.encoder import HalvingConv
-from compgen_jax.models.model import Model, Shapes
+from compgen_jax.models.model import Model
 from compgen_jax.settings import number, require
 
 TIMES = 8  # numbers that code the time
@@ -29,16 +28,16 @@ class Flow(Model):
     width: int = number(32, low=1)
     steps: int = number(20, low=1, high=1000)
 
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
-    sees_target: ClassVar[bool] = True
+    batched = True
+    training_mode = True
+    sees_target = True
 
     def check(self, config):
         super().check(config)
         loss, hint = getattr(config.task, "loss", ""), "says logits, and a flow says pixels"
         require(loss != "bernoulli", "task.loss", loss, hint)
 
-    def make(self, shapes: Shapes) -> nn.Module:
+    def make(self, shapes):
         return FlowDecoder(self.image_side(shapes, 4), self, shapes.lowering)
 
 
@@ -59,27 +58,23 @@ class FlowDecoder(nn.Module):
         decoder = Conv(self.settings.depth, self.settings.width)
         denoise = Denoiser(self.grid, decoder, self.lowering, name="denoiser")
 
-        def noise(key: str, shape):
-            return jax.random.normal(self.make_rng(key), shape)
-
-        start = self.variable("noise", "start", lambda: noise("params", shape)).value
+        noise = lambda key, shape: jax.random.normal(self.make_rng(key), shape)
+        start = self.variable("noise", "start", noise, "params", shape).value
         if target is not None:
             time = jax.random.uniform(self.make_rng("dropout"), lead)
             mixed = time[..., None, None]
             noisy = (1 - mixed) * noise("dropout", target.shape) + mixed * target
             return denoise(noisy, time, code)
 
-        def moved(x, image, time):
-            return x + (image - x) / ((1 - time) * steps)
-
         def advance(denoise, x, time):
-            return moved(x, denoise(x, jnp.full(lead, time), code)[0], time), None
+            image, _ = denoise(x, jnp.full(lead, time), code)
+            return x + (image - x) / ((1 - time) * steps), None
 
         x = jnp.broadcast_to(start, (*lead, *shape))
         image, layers = denoise(x, jnp.zeros(lead), code)
         times = jnp.arange(1, steps) / steps
         scan = nn.scan(advance, variable_broadcast="params", split_rngs={"params": False})
-        return scan(denoise, moved(x, image, 0.0), times)[0], layers
+        return scan(denoise, x + (image - x) / steps, times)[0], layers
 
 
 class Denoiser(ConvDecoder):

@@ -4,41 +4,31 @@ C, Eq 44 to 48), for any number of factors.
 Shape letters: H and W sides of the image, F factors, V tokens of a factor, K terms.
 """
 
-import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.initializers import prelu
-from compgen_jax.models.model import Model, Shapes, name_layers, split
-from compgen_jax.models.per_factor import parts_of_factors
+from compgen_jax.models.blocks import ConvTranspose, prelu
+from compgen_jax.models.model import Model, name_layers, split
 from compgen_jax.settings import number, require
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length
 SMALLEST_SHARE = 1e-8  # of a token's energy: the logarithm is cut off below it, as the authors do
 
-# along which axes of an embedding its variance is penalised, as fields of `Factor`
-AXES = {
-    "both": ("raw_left", "raw_right"),
-    "rows": ("raw_left",),
-    "columns": ("raw_right",),
-    "none": (),
-}
+# along which axes of an embedding its variance is penalised
+AXES = {"both": ("left", "right"), "rows": ("left",), "columns": ("right",), "none": ()}
 
 
 class Factor(NamedTuple):
     """The terms of the embeddings of one factor's tokens: E[t] = sum_k values l_k r_k^T."""
 
     values: jax.Array  # (V, K) weights of either sign
-    left: jax.Array  # (V, K, H) l_k, along the rows (y) of the image, as the decoder uses them
+    left: jax.Array  # (V, K, H) l_k, along the rows (y) of the image, of unit length
     right: jax.Array  # (V, K, W) r_k, along its columns (x)
-    raw_left: jax.Array  # (V, K, H) the parameters that `left` and `right` come from
-    raw_right: jax.Array
 
 
 def unit(vectors):
@@ -47,21 +37,18 @@ def unit(vectors):
     return vectors * jax.lax.rsqrt(jnp.maximum(squares, SHORTEST**2))
 
 
-def embeddings(params) -> tuple[Factor, ...]:
+def embeddings(params):
     """The terms of a `LowRankDecoder`'s embeddings, factor by factor, from its variables."""
-    count = sum(name.startswith("embed_") for name in params["params"])
-    factors = []
-    for name in embedding_names(count):
-        values, left, right = (params["params"][name][key] for key in ("values", "left", "right"))
-        factors.append(Factor(values, unit(left), unit(right), left, right))
-    return tuple(factors)
+    return tuple(
+        Factor(raw["values"], unit(raw["left"]), unit(raw["right"]))
+        for raw in raw_embeddings(params)
+    )
 
 
-def embedding_names(factors: int) -> tuple[str, ...]:
-    """The names of the factors' parameters; two factors have those of the paper."""
-    if factors == 2:
-        return "embed_x", "embed_y"
-    return tuple(f"embed_{index}" for index in range(factors))
+def raw_embeddings(params):
+    """The parameters of the embeddings, factor by factor: 'embed_2' is before 'embed_10'."""
+    names = sorted(name for name in params["params"] if name.startswith("embed_"))
+    return [params["params"][name] for name in sorted(names, key=len)]
 
 
 # --- the penalty -----------------------------------------------------------------------------
@@ -72,7 +59,8 @@ class PenaltyConfig:
     """The penalty that is added to the loss (paper Eq 10, 11).
 
     `entropy` and `variance` are the coefficients of two terms, summed over tokens. The variance is
-    that of the raw vectors, as in the authors' code.
+    the unbiased one of the entries of a raw vector (before it is scaled to unit length, as in the
+    authors' code), summed over a token's terms.
 
     `axes` says along which axes of the image a factor's embeddings should be constant: 'both' (the
     paper), 'rows', 'columns' or 'none'. It has pairs of a factor and its axes, and a factor is
@@ -94,91 +82,55 @@ def entropy(values_VxK):
     return -jnp.sum(shares_VxK * jnp.log(jnp.maximum(shares_VxK, SMALLEST_SHARE)), axis=1)
 
 
-def variance(vectors_VxKxH):
-    """(V,) unbiased variance of each vector's entries, summed over a token's terms (paper Eq 11,
-    46)."""
-    return jnp.sum(jnp.var(vectors_VxKxH, axis=2, ddof=1), axis=1)
-
-
-def embedding_penalty(factors, entropy_weight, variance_weight, axes=()):
-    """The weighted penalty of the embeddings of all `factors` (`Factor`); a scalar."""
-    axes, total = dict(axes), 0
-    for index, factor in enumerate(factors):
-        penalty = entropy_weight * jnp.sum(entropy(factor.values))
-        sides = AXES[axes.get(index, "both")]
-        spread = sum(variance(getattr(factor, side)) for side in sides)
-        total += penalty + variance_weight * jnp.sum(spread)
-    return total
-
-
 # --- the decoder -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LowRank(Model):
-    """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has at most
-    `rank` terms (0 means the shorter side of the image), whose vectors have unit length, as in the
+    """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has as
+    many terms as the shorter side of the image, whose vectors have unit length, as in the
     authors' code. `dilations`, unless empty, has a number for each hidden layer: the pixels from
     one tap of its kernel to the next. An output pixel reads 3 + 2 (sum of dilations) pixels of the
     embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
-    rank: int = number(0, low=0, high=128)
     penalty: PenaltyConfig = PenaltyConfig()
     dilations: tuple = ()
 
-    convolutional: ClassVar[bool] = True
-    batched: ClassVar[bool] = True
+    convolutional = True
+    batched = True
 
     def check(self, config):
         super().check(config)
         code = getattr(config.task, "code", None)
+        names = [] if code is None else [code.name, *(pair[-1] for pair in getattr(code, "of", ()))]
         hint = "must be 'onehot' for lowrank, which has an embedding for each value of a factor"
-        require(code is None or code.name == "onehot", "task.code.name", code and code.name, hint)
-        codes = getattr(code, "of", ())
-        onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in codes)
-        require(onehot, "task.code.of", codes, hint)
-        axes, dilations = self.penalty.axes, self.dilations
-        hint = f"must be pairs of a factor's index, from 0, and one of {', '.join(AXES)}"
-        for pair in axes:
-            is_pair = isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int
-            require(is_pair and pair[1] in AXES, "model.penalty.axes", axes, hint)
-        require(len(dict(axes)) == len(axes), "model.penalty.axes", axes, "names a factor twice")
-        positive = all(type(dilation) is int and dilation > 0 for dilation in dilations)
-        hint = f"must be a positive integer for each of the {self.depth} hidden layers"
-        fits = positive and len(dilations) in (0, self.depth)
-        require(fits, "model.dilations", dilations, hint)
+        require({*names} <= {"onehot"}, "task.code", names, hint)
 
-    def make(self, shapes: Shapes) -> nn.Module:
-        length, parts = self.code_length(shapes), shapes.parts
-        if parts:
-            shape = self.image_shape(shapes)
-            parts = parts_of_factors(self, shapes)
-        else:
-            grid = self.image_side(shapes)
-            shape = parts = grid, grid
-            hint = (
-                f"embeds two factors with a value for each of {grid} pixels, so that its input has "
-                f"{2 * grid} numbers, not {length}"
-            )
-            require(length == 2 * grid, "model.name", self.name, hint)
+    def make(self, shapes):
+        shape, parts, axes = self.image_shape(shapes), self.factor_parts(shapes), self.penalty.axes
         height, width = shape[:2]
-        hint = f"must be at most the grid's side, {min(height, width)}"
-        require(self.rank <= min(height, width), "model.rank", self.rank, hint)
+        hint = f"must divide {height} and {width}, one for each of the {self.depth} hidden layers"
         dilations = self.dilations or (1,) * self.depth
-        multiple = math.lcm(*dilations)
-        hint = f"both sides of the image, {height} x {width}, must be multiples of each"
-        fits = height % multiple == width % multiple == 0
+        divisors = [d for d in range(1, height + 1) if height % d == width % d == 0]
+        fits = len(dilations) == self.depth and {*dilations} <= {*divisors}
         require(fits, "model.dilations", self.dilations, hint)
-        axes, last = self.penalty.axes, len(parts) - 1
-        fits = all(0 <= index <= last for index, _ in axes)
-        require(fits, "model.penalty.axes", axes, f"factors have the indices 0 to {last}")
+        allowed = {(index, name) for index in range(len(parts)) for name in AXES}
+        hint = f"must be pairs of a factor, each once, from 0 to {len(parts) - 1}, and one of"
+        fits = {*axes} <= allowed and len(dict(axes)) == len(axes)
+        require(fits, "model.penalty.axes", axes, f"{hint} {', '.join(AXES)}")
         return LowRankDecoder(shape, parts, dilations, self, shapes.lowering)
 
     def extra_loss(self, params, hyper):
-        weights = hyper["penalty.entropy"], hyper["penalty.variance"]
-        return embedding_penalty(embeddings(params), *weights, self.penalty.axes)
+        """Paper Eq 10 and 11, a scalar."""
+        axes, total = dict(self.penalty.axes), 0
+        for index, raw in enumerate(raw_embeddings(params)):
+            penalty = hyper["penalty.entropy"] * jnp.sum(entropy(raw["values"]))
+            sides = AXES[axes.get(index, "both")]
+            spread_V = sum(jnp.sum(jnp.var(raw[side], axis=2, ddof=1), axis=1) for side in sides)
+            total += penalty + hyper["penalty.variance"] * jnp.sum(spread_V)
+        return total
 
 
 class Embedding(nn.Module):
@@ -201,17 +153,6 @@ class Embedding(nn.Module):
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
 
 
-def dilated(layer, x, dilation: int):
-    """A layer of stride 1, its taps `dilation` pixels apart: every dilation-th row and column of x
-    (..., H, W, I) is an image of its own."""
-    if dilation == 1:
-        return layer(x)
-    *lead, height, width, channels = x.shape
-    x = x.reshape(*lead, height // dilation, dilation, width // dilation, dilation, channels)
-    y = jnp.moveaxis(layer(jnp.moveaxis(x, (-4, -2), (0, 1))), (0, 1), (-4, -2))
-    return y.reshape(*lead, height, width, -1)
-
-
 class LowRankDecoder(nn.Module):
     """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9).
 
@@ -231,14 +172,21 @@ class LowRankDecoder(nn.Module):
         """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
         how = self.settings
         convolution = partial(ConvTranspose, kernel_size=3, stride=1, lowering=self.lowering)
-        sizes = *self.shape[:2], how.rank or min(self.shape[:2])
-        of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
-        embedded = [Embedding(*sizes, name=name)(part) for name, part in of_factors]
+        sizes = *self.shape[:2], min(self.shape[:2])
+        labels = "xy" if len(self.parts) == 2 else range(len(self.parts))
+        embedded = [
+            Embedding(*sizes, name=f"embed_{label}")(part)
+            for label, part in zip(labels, split(code, self.parts), strict=True)
+        ]
         layers = [code, jnp.stack(embedded, axis=-1)]
         x = prelu(0, layers[1])
-        for index, dilation in enumerate(self.dilations, start=1):
+        *lead, height, width, _ = x.shape
+        for index, step in enumerate(self.dilations, start=1):
             hidden = convolution(how.width, name=f"hidden_{index}")
-            x = prelu(index, dilated(hidden, x, dilation))
+            # every step-th row and column is an image of its own
+            x = x.reshape(*lead, height // step, step, width // step, step, -1)
+            x = jnp.moveaxis(hidden(jnp.moveaxis(x, (-4, -2), (0, 1))), (0, 1), (-4, -2))
+            x = prelu(index, x.reshape(*lead, height, width, -1))
             layers.append(x)
         image = convolution((*self.shape, 1)[2], name="image")(x)
         return image.reshape(*code.shape[:-1], *self.shape), name_layers(layers)

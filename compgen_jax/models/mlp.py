@@ -1,34 +1,39 @@
-"""The paper's MLP decoder (Table 1, appendix F.3), for any input and output."""
+"""Decoders of dense layers: the paper's MLP (Table 1, appendix F.3), for any input and output, and
+those that add or multiply a network for each factor.
+
+Lachapelle et al. (2023), "Additive decoders for latent variables identification and
+Cartesian-product extrapolation", NeurIPS; Wiedemer et al. (2023), "Compositional generalization
+from first principles", NeurIPS.
+"""
 
 import math
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import mul
 
+import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import dense
-from compgen_jax.models.model import Model, Shapes, name_layers, vector
-from compgen_jax.settings import choice, number
-
-ACTIVATIONS = {"relu": nn.relu, "tanh": jnp.tanh}
+from compgen_jax.models.blocks import dense
+from compgen_jax.models.model import Model, name_layers, split
+from compgen_jax.settings import number
 
 
 @dataclass(frozen=True)
 class MLP(Model):
-    """`MLPDecoder`: `depth` hidden layers of `width` units. Montero et al. (2021) have depth 3,
-    width 1200 and tanh."""
+    """`MLPDecoder`: `depth` hidden layers of `width` units."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
-    activation: str = choice("relu", *ACTIVATIONS)
 
-    def make(self, shapes: Shapes) -> nn.Module:
+    def make(self, shapes):
         shape = self.array_shape(shapes.output, "gives one array")
-        return MLPDecoder(shape, self.width, self.depth, self.activation)
+        return MLPDecoder(shape, self.width, self.depth)
 
 
 class MLPDecoder(nn.Module):
-    """Input -> output: `depth` dense layers of `width` units, then a linear layer.
+    """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer.
 
     Attributes: shape, of the output; last, the linear layer's name; bias, what its biases are at
     first, unless None.
@@ -37,7 +42,6 @@ class MLPDecoder(nn.Module):
     shape: tuple
     width: int
     depth: int
-    activation: str = "relu"
     last: str = "image"
     bias: float | None = None
 
@@ -45,10 +49,65 @@ class MLPDecoder(nn.Module):
     def __call__(self, inputs):
         """One input, a pytree of arrays -> output (*shape) and the activations by layer name; the
         input comes first, as a vector."""
-        layers = [vector(inputs)]
+        leaves = [jnp.ravel(leaf).astype(jnp.float32) for leaf in jax.tree.leaves(inputs)]
+        layers = [jnp.concatenate(leaves)]
         for index in range(1, self.depth + 1):
-            x = dense(self.width, f"hidden_{index}", layers[-1])
-            layers.append(ACTIVATIONS[self.activation](x))
+            layers.append(nn.relu(dense(self.width, f"hidden_{index}", layers[-1])))
         bias_init = None if self.bias is None else nn.initializers.constant(self.bias)
         output = dense(math.prod(self.shape), self.last, layers[-1], bias_init=bias_init)
         return output.reshape(self.shape), name_layers(layers)
+
+
+@dataclass(frozen=True)
+class Additive(Model):
+    """`PerFactorDecoder` without `terms`: `depth` hidden layers of `width` units for each
+    factor."""
+
+    depth: int = number(2, low=1, high=10)
+    width: int = number(128, low=1)
+
+    terms = 0
+
+    def make(self, shapes):
+        return PerFactorDecoder(shapes.output.shape, self.factor_parts(shapes), self)
+
+
+@dataclass(frozen=True)
+class Multiplicative(Additive):
+    """`PerFactorDecoder`: a sum of `terms` products. Each factor has a network of `depth` hidden
+    layers of `width` units."""
+
+    terms: int = number(2, low=1, high=1000)
+
+
+class PerFactorDecoder(nn.Module):
+    """Code -> sum over the factors f of M_f(part f of the code) or, with K = `terms`, bias + sum_k
+    prod_f M_fk(part f of the code), entry by entry. M_f is an `MLPDecoder` of its own, in products
+    with K arrays as output; layers are recorded side by side."""
+
+    shape: tuple
+    parts: tuple
+    settings: Additive
+
+    @nn.compact
+    def __call__(self, code):
+        """One code (E,) -> output (*shape) and the activations by layer name, code first."""
+        how = self.settings
+        network = partial(MLPDecoder, shape=self.shape, width=how.width, depth=how.depth)
+        if how.terms:
+            # A factor's gradient is a product of the other factors' maps. Near zero it would
+            # vanish, the more so with more factors. Maps start near a constant whose K products
+            # sum to 1 for any number of factors: so a factor that has learnt nothing leaves the
+            # others alone.
+            start, shape = how.terms ** (-1 / len(self.parts)), (how.terms, *self.shape)
+            network = partial(network, last="maps", bias=start, shape=shape)
+        maps, activations = [], []
+        for f, part in enumerate(split(code, self.parts), start=1):
+            output, layers = network(name=f"factor_{f}")(part)
+            maps.append(output)
+            activations.append(layers)
+        layers = jax.tree.map(lambda *layers: jnp.concatenate(layers, axis=-1), *activations)
+        if not how.terms:
+            return sum(maps), layers
+        bias = self.param("bias", nn.initializers.zeros_init(), self.shape)
+        return bias + jnp.sum(reduce(mul, maps), axis=0), layers

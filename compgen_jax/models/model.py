@@ -4,7 +4,7 @@ The module maps an input to (output, activations by layer name).
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,8 @@ class Shapes(NamedTuple):
 
 @dataclass(frozen=True)
 class Model(Family):
-    """Settings of a family of models. A user's own subclass needs only `make`.
+    """Settings of a family of models. A user's own subclass needs only `make(shapes: Shapes)`,
+    which gives the Flax module, and raises ConfigError for shapes that do not fit.
 
     convolutional: whether it can train in bfloat16.
     batched: whether the module carries leading axes through. Otherwise training maps it over a
@@ -40,31 +41,23 @@ class Model(Family):
       write to 'batch_stats'. Called without them, it is the function that is evaluated.
     sees_target: whether the third argument of such a module is the targets of the batch.
     of_each_input: whether activations have a leading axis over the inputs of one example.
-    pads: whether trials of different grids can share a program (`training.padding`): `pad_params`
-      is then defined, and the module's call takes the grid too.
+    pads: whether trials of different grids can share a program (`training.padding`). The module's
+      call then takes the grid too, and `pad_params(params, like, parts, parts_like)` pads
+      parameters to the shapes `like` of a larger grid; `parts` are those of the code on either.
     """
 
-    convolutional: ClassVar[bool] = False
-    batched: ClassVar[bool] = False
-    decode_batch: ClassVar[int] = 128
-    training_mode: ClassVar[bool] = False
-    sees_target: ClassVar[bool] = False
-    of_each_input: ClassVar[bool] = False
-    pads: ClassVar[bool] = False
-
-    def make(self, shapes: Shapes):
-        """The Flax module. Raises ConfigError for shapes that do not fit."""
-        raise NotImplementedError
+    convolutional = False
+    batched = False
+    decode_batch = 128
+    training_mode = False
+    sees_target = False
+    of_each_input = False
+    pads = False
 
     def extra_loss(self, params, hyper: dict):
         """A scalar to add to the loss, or None. `hyper` has the traced fields of these settings by
         dotted name."""
         return None
-
-    def pad_params(self, params, like, parts, parts_like):
-        """The parameters, padded to the shapes `like` of a larger grid; the lengths of the parts of
-        the code on either grid."""
-        raise NotImplementedError
 
     def apply(self, module, variables, inputs):
         """(outputs, activations) of a batch of inputs, leaves (B, ...)."""
@@ -94,42 +87,46 @@ class Model(Family):
         fits = precision == "float32" or self.convolutional
         require(fits, "training.precision", precision, hint)
 
-    def array_shape(self, array, what: str, ranks=()) -> tuple[int, ...]:
+    def check_width(self, divisor: int):
+        """Raises ConfigError for a `width` that is no multiple."""
+        hint = f"must be divisible by {divisor} for {self.name}"
+        require(self.width % divisor == 0, "model.width", self.width, hint)
+
+    def array_shape(self, array, what: str, ranks=()):
         """The shape of an input or output that is one array, of one of the `ranks` if given. Raises
         ConfigError for another; `what` says what the model needs."""
         fits = isinstance(array, jax.ShapeDtypeStruct) and (not ranks or array.ndim in ranks)
         require(fits, "model.name", self.name, f"{what}, not {array}")
         return array.shape
 
-    def code_length(self, shapes: Shapes) -> int:
-        """E of an input that is one vector. Raises ConfigError for another input."""
-        return self.array_shape(shapes.input, "needs a vector as input", (1,))[0]
-
-    def image_shape(self, shapes: Shapes, ranks=(2, 3)) -> tuple[int, ...]:
-        """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another."""
+    def image_shape(self, shapes: Shapes, ranks=(2, 3)):
+        """(H, W) or (H, W, C) of one image that is decoded from a vector. Raises ConfigError for
+        other shapes."""
+        self.array_shape(shapes.input, "needs a vector as input", (1,))
         return self.array_shape(shapes.output, "draws one image", ranks)
 
     def image_side(self, shapes: Shapes, multiple: int = 1) -> int:
-        """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
-        shapes or an N that is no multiple."""
-        self.code_length(shapes)
+        """The same for a square image (N, N): its N, a multiple."""
         height, width = self.image_shape(shapes, (2,))
-        hint = f"draws square images, not {height} x {width}"
-        require(height == width, "model.name", self.name, hint)
-        hint = f"draws images whose side must be divisible by {multiple}, not {height}"
-        require(height % multiple == 0, "model.name", self.name, hint)
+        hint = f"draws square images of a side divisible by {multiple}, not {height} x {width}"
+        require(height == width and height % multiple == 0, "model.name", self.name, hint)
         return height
+
+    def factor_parts(self, shapes: Shapes):
+        """Lengths of the code's parts, one for each of two or more factors. Raises ConfigError for
+        other inputs, and for an output that is not one array."""
+        (length,) = self.array_shape(shapes.input, "needs a vector as input", (1,))
+        self.array_shape(shapes.output, "gives one array")
+        parts = tuple(shapes.parts)
+        hint = f"needs a code with a part for each of two or more factors, not {length} numbers in"
+        fits = len(parts) > 1 and sum(parts) == length
+        require(fits, "model.name", self.name, f"{hint} parts {parts}")
+        return parts
 
 
 def trained(variables) -> dict:
     """Those of a module's variables that a gradient reaches."""
     return {name: variables[name] for name in ("params",) if name in variables}
-
-
-def vector(tree):
-    """All arrays of one example's pytree as one float32 vector."""
-    leaves = [jnp.ravel(leaf).astype(jnp.float32) for leaf in jax.tree.leaves(tree)]
-    return leaves[0] if len(leaves) == 1 else jnp.concatenate(leaves)
 
 
 def size(shapes) -> int:

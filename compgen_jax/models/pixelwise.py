@@ -3,17 +3,14 @@ sharing alone does."""
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.initializers import dense, initializers, prelu
-from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.models.places import check_width, position_code
+from compgen_jax.models.blocks import ConvTranspose, dense, position_code, prelu
+from compgen_jax.models.model import Model, name_layers
 from compgen_jax.settings import choice, number, require
 
 # A megabyte stays in a core's cache; passes over more are bound by memory. A step of two models on
@@ -34,22 +31,16 @@ class Pixelwise(Model):
     apart: tuple = ()
     kernel: int = choice(1, 1, 3)
 
-    batched: ClassVar[bool] = True
+    batched = True
 
-    def check(self, config):
-        super().check(config)
-        check_width(self.width, self.name)
-        whole = all(type(edge) is int and edge >= 0 for edge in self.apart)
-        valid = whole and len(self.apart) == 2 and self.apart[0] <= self.apart[1] and self.shared
-        hint = "must be empty, or the first and the last row of a block, with model.shared"
-        require(not self.apart or valid, "model.apart", self.apart, hint)
-
-    def make(self, shapes: Shapes) -> nn.Module:
-        grid = self.image_side(shapes)
-        hint = f"must lie in an image of {grid} rows"
-        require(max(self.apart, default=0) < grid, "model.apart", self.apart, hint)
+    def make(self, shapes):
+        self.check_width(4)
+        grid, apart = self.image_side(shapes), self.apart
+        hint = f"must be empty, or a block's first and last row of {grid}, with model.shared"
+        is_block = self.shared and len(apart) == 2 and {*apart} <= {*range(grid)}
+        require(not apart or (is_block and apart[0] <= apart[1]), "model.apart", apart, hint)
         # pixels that can be drawn without the others
-        alone = self.shared and not self.apart and self.kernel == 1
+        alone = self.shared and not apart and self.kernel == 1
         at_once = AT_ONCE if jax.default_backend() == "cpu" and alone else 0
         return PixelwiseDecoder(grid, self, shapes.lowering, at_once)
 
@@ -72,16 +63,15 @@ class PixelwiseDecoder(nn.Module):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
         position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
         how, width = self.settings, self.settings.width
-        whole = jnp.asarray(position_code(self.grid, width))
+        whole = position_code(self.grid, width)
         maps = (2, 1) if how.apart else (1, 1) if how.shared else (self.grid, self.grid)
         token = dense(math.prod(maps) * width, "token", code)
         token = token.reshape(*code.shape[:-1], *maps, width)
         lead = (1,) * (token.ndim - 3)
         if how.apart:
             low, high = how.apart
-            inside = np.zeros((self.grid, self.grid, 1), bool)
-            inside[low : high + 1, low : high + 1] = True
-            inside = inside.reshape(lead + inside.shape)
+            inside = np.zeros((*lead, self.grid, self.grid, 1), bool)
+            inside[..., low : high + 1, low : high + 1, :] = True
             token = jnp.where(inside, token[..., 1:, :, :], token[..., :1, :, :])
         position = whole if rows is None else rows
         position = position.reshape(lead + position.shape)
@@ -93,12 +83,13 @@ class PixelwiseDecoder(nn.Module):
             elif index > 1:
                 x = dense(width, name, x)
             else:  # of each summand alone: cheaper than of each pixel of each example
-                kernel_init, bias_init = initializers("torch", width)
-                layer = nn.Dense(width, kernel_init=kernel_init, bias_init=bias_init, name=name)
-                x = layer(token) + position @ layer.variables["params"]["kernel"]
+                x = dense(width, name, token)
+                x += position @ self.variables["params"][name]["kernel"]
             layers.append(prelu(index, x))
         image = dense(1, "image", layers[-1])[..., 0]
-        parts = self.parts(layers[-1].size)
+        # the least number of equal parts of rows with at most `at_once` of a layer's units
+        least = math.ceil(layers[-1].size / self.at_once) if self.at_once else 1
+        parts = next((n for n in range(least, self.grid) if self.grid % n == 0), self.grid)
         if rows is None and parts > 1 and not self.is_initializing():
             alone = self.clone(parent=None)
             # products are kept: to multiply again takes a third more time
@@ -109,10 +100,3 @@ class PixelwiseDecoder(nn.Module):
             drawn = jax.lax.map(draw, whole.reshape(parts, -1, *whole.shape[1:]))
             image = jnp.moveaxis(drawn, 0, -3).reshape(image.shape)
         return image, name_layers(layers)
-
-    def parts(self, units: int) -> int:
-        """The least number of equal parts of rows with at most `at_once` of a layer's units."""
-        count = math.ceil(units / self.at_once) if self.at_once else 1
-        while count < self.grid and self.grid % count:
-            count += 1
-        return min(count, self.grid)

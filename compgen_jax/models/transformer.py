@@ -3,18 +3,17 @@
 Shape letters: N grid side, S = N^2 tokens, D channels, H heads, C = D/H channels of a head.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.initializers import dense
-from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.models.places import check_width, position_code
-from compgen_jax.settings import number, require
+from compgen_jax.models.blocks import dense, position_code
+from compgen_jax.models.model import Model, name_layers
+from compgen_jax.settings import number
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,12 @@ class Transformer(Model):
     hidden: int = number(2048, low=1)
     dropout: float = number(0.1, low=0, high=0.99)
 
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
-    decode_batch: ClassVar[int] = 8  # weights of attention are large: (H, S, S) for each example
+    batched = True
+    training_mode = True
+    decode_batch = 8  # weights of attention are large: (H, S, S) for each example
 
-    def check(self, config):
-        super().check(config)
-        check_width(self.width, self.name)
-        hint = f"must be a multiple of config.model.heads={self.heads}"
-        require(self.width % self.heads == 0, "model.width", self.width, hint)
-
-    def make(self, shapes: Shapes) -> nn.Module:
+    def make(self, shapes):
+        self.check_width(math.lcm(4, self.heads))
         return PixelTransformer(self.image_side(shapes), self)
 
 
@@ -59,7 +53,7 @@ class PixelTransformer(nn.Module):
         how, width = self.settings, self.settings.width
         rate = 0.0 if counts is None else how.dropout
         pixels = (*code.shape[:-1], self.grid, self.grid)
-        position = jnp.asarray(position_code(self.grid, width).reshape(-1, width))
+        position = position_code(self.grid, width).reshape(-1, width)
         x = dense(width, "token", code)[..., None, :]
         x = x + position.reshape((1,) * (x.ndim - 2) + position.shape)
         layers = [code, x.reshape(*pixels, width)]
@@ -121,5 +115,4 @@ def dropped(key, values, rate: float):
     # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))
     draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]
-    is_kept = draws.reshape(values.shape) >= below
-    return jnp.where(is_kept, values / (1 - below / 2**16), 0)
+    return jnp.where(draws.reshape(values.shape) >= below, values / (1 - below / 2**16), 0)

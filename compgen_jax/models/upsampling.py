@@ -1,19 +1,19 @@
-"""Decoders that double a small map until it has the size of the image.
+"""Decoders that double a small map until it has the size of the image: Montero's, and the one of
+rotated digits.
 
 Montero et al. (2021), "The role of disentanglement in generalisation", ICLR. Layouts have the names
 of the authors' code.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.initializers import dense
-from compgen_jax.models.mlp import ACTIVATIONS
-from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import choice, require
+from compgen_jax.models.blocks import ConvTranspose, dense
+from compgen_jax.models.model import Model, name_layers
+from compgen_jax.settings import choice, number, require
 
 
 class Layout(NamedTuple):
@@ -25,10 +25,8 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = {
-    "small": Layout((256,), (32, 32, 32)),  # burgess, doubled once less: for sides from 16
-    "burgess": Layout((256,), (32, 32, 32, 32)),
+    "small": Layout((256,), (32, 32, 32)),  # Burgess', doubled once less: for sides from 16
     "kim": Layout((256,), (64, 64, 32, 32)),
-    "deep": Layout((512, 512, 1024), (64, 64, 64, 32)),
 }
 
 
@@ -40,19 +38,14 @@ class Upsampling(Model):
     layout: str = choice("small", *LAYOUTS)
     dense: tuple = ()
     channels: tuple = ()
-    activation: str = choice("relu", *ACTIVATIONS)
 
-    convolutional: ClassVar[bool] = True
-    batched: ClassVar[bool] = True
+    convolutional = True
+    batched = True
 
-    def check(self, config):
-        super().check(config)
+    def make(self, shapes):
         for field, widths in (("dense", self.dense), ("channels", self.channels)):
             positive = all(type(width) is int and width > 0 for width in widths)
             require(positive, f"model.{field}", widths, "must be positive integers, as in (64, 32)")
-
-    def make(self, shapes: Shapes) -> nn.Module:
-        self.code_length(shapes)
         shape, layout = self.image_shape(shapes), LAYOUTS[self.layout]
         units, channels = self.dense or layout.units, self.channels or layout.channels
         height, width = shape[:2]
@@ -63,7 +56,7 @@ class Upsampling(Model):
             "number for each time"
         )
         require(height % multiple == width % multiple == 0, "model.name", self.name, hint)
-        return UpsamplingDecoder(shape, units, channels, self, shapes.lowering)
+        return UpsamplingDecoder(shape, units, channels, shapes.lowering)
 
 
 class UpsamplingDecoder(nn.Module):
@@ -76,26 +69,80 @@ class UpsamplingDecoder(nn.Module):
     shape: tuple
     units: tuple
     channels: tuple
-    settings: Upsampling
     lowering: str
 
     @nn.compact
     def __call__(self, code):
         """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
         first."""
-        lead, active = code.shape[:-1], ACTIVATIONS[self.settings.activation]
-
-        def double(features, name, x):
-            return ConvTranspose(features, 4, 2, self.lowering, name=name)(x)
-
+        double = partial(ConvTranspose, kernel_size=4, stride=2, lowering=self.lowering)
         layers = [code]
         for index, width in enumerate(self.units, start=1):
-            layers.append(active(dense(width, f"dense_{index}", layers[-1])))
+            layers.append(nn.relu(dense(width, f"dense_{index}", layers[-1])))
         height, width = (side >> len(self.channels) for side in self.shape[:2])
         first, *others = self.channels
-        x = active(dense(height * width * first, "map", layers[-1]))
-        layers.append(x.reshape(*lead, height, width, first))
+        x = nn.relu(dense(height * width * first, "map", layers[-1]))
+        layers.append(x.reshape(*code.shape[:-1], height, width, first))
         for index, features in enumerate(others, start=1):
-            layers.append(active(double(features, f"hidden_{index}", layers[-1])))
-        image = double((*self.shape, 1)[2], "image", layers[-1])
-        return image.reshape(*lead, *self.shape), name_layers(layers)
+            layers.append(nn.relu(double(features, name=f"hidden_{index}")(layers[-1])))
+        image = double((*self.shape, 1)[2], name="image")(layers[-1])
+        return image.reshape(*code.shape[:-1], *self.shape), name_layers(layers)
+
+
+@dataclass(frozen=True)
+class ConvBatchNorm(Model):
+    """`ConvBatchNormDecoder`: `width` channels (an even number) in its first layers, and half as
+    many in its last hidden layer."""
+
+    width: int = number(128, low=2)
+
+    convolutional = True
+    batched = True
+    training_mode = True
+
+    def make(self, shapes):
+        self.check_width(2)
+        return ConvBatchNormDecoder(self.image_side(shapes, 4), self.width, shapes.lowering)
+
+
+class ConvBatchNormDecoder(nn.Module):
+    """The authors' decoder of a rotated digit (Fig 9): code -> image with values between 0 and 1.
+
+    A linear layer gives an N/4 x N/4 image of C channels; two transposed convolutions (kernel 4,
+    stride 2, to C and C/2 channels), each with BatchNorm and ReLU; a convolution (kernel 3) and a
+    sigmoid. Batches move the running statistics by a tenth, as in PyTorch, whose running variance
+    is the unbiased one, n/(n-1) times this one.
+    """
+
+    grid: int
+    width: int
+    lowering: str
+
+    @nn.compact
+    def __call__(self, code, counts=None):
+        """(..., E) -> image (..., N, N) and the activations by layer name: the code, the linear
+        layer and the two ReLU layers.
+
+        In training the codes are (B, E), `counts` (B,) bool says which of them the statistics are
+        over, and `mutable` must have "batch_stats".
+        """
+        side = self.grid // 4
+        x = dense(side * side * self.width, "dense", code, "fan_in")
+        x = x.reshape(*code.shape[:-1], side, side, self.width)
+        layers = [code, x]
+        for index, features in enumerate((self.width, self.width // 2), start=1):
+            name = f"hidden_{index}"
+            x = ConvTranspose(features, 4, 2, self.lowering, "fan_in", name=name)(x)
+            # the mean of squares minus the squared mean would lose digits where the mean is large
+            normalise = nn.BatchNorm(
+                use_running_average=counts is None,
+                momentum=0.9,
+                epsilon=1e-5,
+                use_fast_variance=False,
+                name=f"norm_{index}",
+            )
+            mask = None if counts is None else counts.reshape(-1, *[1] * (x.ndim - 1))
+            x = nn.relu(normalise(x, mask=mask))
+            layers.append(x)
+        image = ConvTranspose(1, 3, 1, self.lowering, "fan_out", name="image")(x)
+        return nn.sigmoid(image)[..., 0], name_layers(layers)

@@ -325,7 +325,7 @@ class Grid(Recorder):
             "held_out": every[chosen],
             "sizes": self.sizes,
             "border": grids.border(layers.BORDER, **geometry_of_cells)[chosen],
-            "distance": grids.distance_to_seen(every, **geometry_of_cells)[chosen],
+            "distance": grids.nearest_seen(every, **geometry_of_cells)[1][chosen],
             "true_kernel": kernels.cosine(kernels.gram(flat_truths)),
             "real": tuple(factor.real for factor in factors),
             "periods": tuple(factor.period for factor in factors),

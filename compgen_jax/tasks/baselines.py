@@ -187,7 +187,7 @@ def query_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Q
         raise ValueError(f"truths must be ({len(held_out)}, ...), not {truths.shape}")
     if not np.isfinite(truths).all():
         raise ValueError("truths: NaN or infinite values")
-    nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)]
+    nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)[0]]
     grid = {"sizes": tuple(sizes), "ordered": ordered, "periods": periods}
     return Query(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
 

@@ -57,7 +57,7 @@ class Cells:
         """(combinations,) int: the nearest of these cells for all combinations of values."""
         cell = np.full(math.prod(self.sizes), -1)
         cell[self._combination_of_cell[cells_B]] = np.flatnonzero(cells_B)
-        return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
+        return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))[0]]
 
     @functools.cached_property
     def _combination_of_cell(self):

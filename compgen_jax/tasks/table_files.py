@@ -288,7 +288,7 @@ def _table(stored, all_factors, indices_nxF, subset: tuple, side: int) -> TableF
     images, white, background, rows_B[exists_B] = _checked(stored, rows_B[exists_B], side)
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
-        rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
+        rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))[0]]
     return TableFile(images, white, background, tuple(factors), rows_B, exists_B, tuple(says))
 
 

@@ -249,8 +249,7 @@ def nearest_seen(task: Task, held_out_B):
     """(indices (B,), distances (B,)) of the nearest seen point of every point, in cells of a grid,
     or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
-        apart = geometry(task.factors)
-        return grids.nearest_seen(held_out_B, **apart), grids.distance_to_seen(held_out_B, **apart)
+        return grids.nearest_seen(held_out_B, **geometry(task.factors))
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
@@ -262,9 +261,8 @@ def nearest_seen(task: Task, held_out_B):
 
 def map_axes(factors, held_out_B) -> tuple[int, ...]:
     """The first two factors with whose values the share of held-out cells changes, or others."""
-    shares = [
-        grids.unfold(held_out_B, counts(factors), f).mean(axis=0) for f in range(len(factors))
-    ]
+    indices = grids.indices(counts(factors)).T
+    shares = [np.bincount(index, held_out_B) / np.bincount(index) for index in indices]
     alike = np.array([np.ptp(share) < 1e-9 for share in shares])
     return tuple(sorted(np.argsort(alike, kind="stable")[:2].tolist()))
 
@@ -274,7 +272,7 @@ def distance_to_seen(task: Task, held_out_B):
     if not task.sampled:
         return nearest_seen(task, held_out_B)[1]
     held_out = regions(on_grid(task))["ood"]
-    distances = grids.distance_to_seen(held_out, **geometry(task.factors))
+    _, distances = grids.nearest_seen(held_out, **geometry(task.factors))
     return distances[nearest_cell(task.factors, task.points)]
 
 
@@ -284,7 +282,7 @@ def nearest_with_same(task: Task, held_out_B, fixed):
     if not any(fixed):
         return nearest_seen(task, held_out_B)[0]
     if has_grid(task):
-        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)
+        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)[0]
     held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
     _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
     group_B = group_B.reshape(-1)

@@ -99,7 +99,7 @@ def _check_model(config: Config, module, shapes: Shapes):
     right = hasattr(module, "init") and hasattr(module, "apply")
     demand(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
     misplaced = ", ".join(name for name in OF_THE_FAMILY if hasattr(module, name))
-    hint = f"of its module: say it in the class {name}, as a ClassVar[bool]"
+    hint = f"of its module: say it in the class {name}"
     demand(not misplaced, f"{name}: {misplaced} {hint}")
     variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
     has_parameters = models.size(models.trained(variables)) > 0

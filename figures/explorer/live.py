@@ -16,7 +16,7 @@ Arrays are as `arrays.encode` writes them. The operations are:
     reshape         to a shape
     conv_transpose  x (H, W, I), kernel (k, k, I, O), bias (O,) -> (stride H, stride W, O); the
                     kernel's taps are `dilation` pixels apart, 1 if it is not given
-    relu, tanh, sigmoid   of every entry
+    relu, sigmoid   of every entry
     prelu           x, or slope x where x < 0
     embed           a code, in parts for the factors -> (H, W, factors) (paper Eq 8, 9)
     add_position    x (C,), axis (N, C / 2) -> (N, N, C): x, plus [axis[x]; axis[y]] at pixel (y, x)
@@ -28,13 +28,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.models import model as models
+from compgen_jax.models.blocks import position_code
 from compgen_jax.models.conv import ConvDecoder
-from compgen_jax.models.conv_batchnorm import ConvBatchNormDecoder
 from compgen_jax.models.lowrank import LowRankDecoder, embeddings
 from compgen_jax.models.mlp import MLPDecoder
 from compgen_jax.models.pixelwise import PixelwiseDecoder
-from compgen_jax.models.places import position_code
-from compgen_jax.models.upsampling import UpsamplingDecoder
+from compgen_jax.models.upsampling import ConvBatchNormDecoder, UpsamplingDecoder
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -99,7 +98,7 @@ def _dense(parameters) -> dict:
 
 
 def _conv_transpose(parameters, **others) -> dict:
-    """Of `models.conv.ConvTranspose`: kernel 3 with stride 1, or kernel 4 with stride 2."""
+    """Of `models.blocks.ConvTranspose`: kernel 3 with stride 1, or kernel 4 with stride 2."""
     stride = {3: 1, 4: 2}[len(parameters["kernel"])]
     return _dense(parameters) | {"op": "conv_transpose", "stride": stride} | others
 
@@ -126,8 +125,8 @@ def _conv(module: ConvDecoder, variables):
 
 
 def _mlp(module: MLPDecoder, variables):
-    params, activation = variables["params"], {"op": module.activation}
-    layers = [[_dense(params[f"hidden_{k}"]), activation] for k in range(1, module.depth + 1)]
+    params, relu = variables["params"], {"op": "relu"}
+    layers = [[_dense(params[f"hidden_{k}"]), relu] for k in range(1, module.depth + 1)]
     return layers, [_dense(params["image"]), _reshape(*module.shape)]
 
 
@@ -136,7 +135,7 @@ def _upsampling(module: UpsamplingDecoder, variables):
     layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
     layers.append([_dense(params["map"]), _reshape(*sides, module.channels[0])])
     layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
-    layers = [[*layer, {"op": module.settings.activation}] for layer in layers]
+    layers = [[*layer, {"op": "relu"}] for layer in layers]
     return layers, [_conv_transpose(params["image"]), _reshape(*module.shape)]
 
 

@@ -28,7 +28,6 @@ const OPERATIONS = {
   reshape: (x, { shape }) => ({ shape, values: x.values }),
   relu: (x) => map(x, (value) => (value > 0 ? value : 0)),
   prelu: (x, { slope }) => map(x, (value) => (value < 0 ? slope * value : value)),
-  tanh: (x) => map(x, Math.tanh),
   sigmoid: (x) => map(x, (value) => 1 / (1 + Math.exp(-value))),
   affine: (x, { scale, shift }) => map(x, (value) => scale * value + shift),
 };

@@ -12,11 +12,10 @@ import numpy as np
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.conv import Conv
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.lowrank import LowRank
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
-from compgen_jax.models.upsampling import Upsampling
+from compgen_jax.models.upsampling import ConvBatchNorm, Upsampling
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.encodings import CodeConfig
@@ -38,11 +37,10 @@ CASES = {
     "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
     "conv, linear first": (Bump(grid=8, support=SUPPORT), Conv(width=3, mixes=False, doublings=1)),
     "mlp": (Bump(grid=8, image=ImageConfig(polarity="upright"), support=SUPPORT), MLP(2, 9)),
-    "mlp of tanh units": (Bump(grid=8, support=SUPPORT), MLP(2, 9, activation="tanh")),
-    "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3), activation="tanh")),
+    "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3))),
     "low rank of sprites": (replace(SPRITES, code=CodesConfig(name="onehot")),
-                            LowRank(depth=2, width=3, rank=2, dilations=(1, 2))),
-    "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5, rank=4)),
+                            LowRank(depth=2, width=3, dilations=(1, 2))),
+    "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5)),
     "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
     "batch norm": (Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
                    ConvBatchNorm(width=6)),

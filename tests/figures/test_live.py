@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.models.conv import Conv
-from compgen_jax.models.per_factor import Additive
+from compgen_jax.models.mlp import Additive
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.encodings import CodeConfig

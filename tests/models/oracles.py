@@ -10,7 +10,6 @@ import numpy as np
 
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.model import Shapes
-from compgen_jax.models.upsampling import LAYOUTS
 from tests.models.test_convolution import directly
 
 KEY = jax.random.key(0)
@@ -103,12 +102,11 @@ def batch_normed(weights, statistics, name, x, counts, moments):
     return (x - mean) / np.sqrt(var + 1e-5) * weights[name]["scale"] + weights[name]["bias"]
 
 
-def hidden_layers(weights, x, depth, name="hidden_{}", activation=relu):
-    layers = []
+def hidden_layers(weights, x, depth):
+    layers = [x]
     for index in range(1, depth + 1):
-        x = activation(dense(weights[name.format(index)], x))
-        layers.append(x)
-    return layers
+        layers.append(relu(dense(weights[f"hidden_{index}"], layers[-1])))
+    return layers[1:]
 
 
 def attended(query, key, value, causal=False):
@@ -151,8 +149,7 @@ def conv(settings, variables, code, shapes, beside=()):
 
 def mlp(settings, variables, inputs, shapes):
     x = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(inputs)])
-    activation = {"relu": relu, "tanh": np.tanh}[settings.activation]
-    layers = hidden_layers(variables["params"], x, settings.depth, activation=activation)
+    layers = hidden_layers(variables["params"], x, settings.depth)
     return dense(variables["params"]["image"], layers[-1]).reshape(shapes.output.shape), layers
 
 
@@ -167,10 +164,9 @@ def embedding(factor, code):
 
 def lowrank(settings, variables, code, shapes):
     weights = variables["params"]
-    parts = shapes.parts or (len(code) // 2,) * 2
-    names = ("embed_x", "embed_y") if len(parts) == 2 else [f"embed_{k}" for k in range(len(parts))]
-    codes = np.split(code, np.cumsum(parts)[:-1])
-    embedded = map(embedding, (weights[name] for name in names), codes)
+    names = "xy" if len(shapes.parts) == 2 else range(len(shapes.parts))
+    codes = np.split(code, np.cumsum(shapes.parts)[:-1])
+    embedded = map(embedding, (weights[f"embed_{name}"] for name in names), codes)
     layers = [np.stack(list(embedded), axis=-1)]
     x = prelu(weights["prelu_0"], layers[0])
     for index in range(1, settings.depth + 1):
@@ -257,19 +253,13 @@ def flow(settings, variables, code, shapes):
 
 
 def upsampling(settings, variables, codes, shapes):
-    weights, layers = variables["params"], [codes]
-    layout = LAYOUTS[settings.layout]
-    units, channels = settings.dense or layout.units, settings.channels or layout.channels
-
-    def finish(x):
-        layers.append(np.tanh(x) if settings.activation == "tanh" else relu(x))
-
-    for name in (*(f"dense_{index}" for index in range(1, len(units) + 1)), "map"):
-        finish(dense(weights[name], layers[-1]))
+    weights, layers, channels = variables["params"], [codes], settings.channels
+    for name in (*(f"dense_{index}" for index in range(1, len(settings.dense) + 1)), "map"):
+        layers.append(relu(dense(weights[name], layers[-1])))
     sides = [side // 2 ** len(channels) for side in shapes.output.shape[:2]]
     layers[-1] = layers[-1].reshape(*codes.shape[:-1], *sides, channels[0])
     for index in range(1, len(channels)):
-        finish(transposed(weights[f"hidden_{index}"], layers[-1], 2))
+        layers.append(relu(transposed(weights[f"hidden_{index}"], layers[-1], 2)))
     image = transposed(weights["image"], layers[-1], 2)
     return image.reshape(*codes.shape[:-1], *shapes.output.shape), layers[1:]
 
@@ -314,10 +304,6 @@ def turned(values, position):
     return np.concatenate([pairs.real, pairs.imag], axis=-1)
 
 
-def gelu(x):
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-
 def task_transformer(settings, variables, given, shapes):
     weights, (code, inputs) = variables["params"], given
     stream = np.stack([dense(weights["embed_code"], code),
@@ -333,8 +319,9 @@ def task_transformer(settings, variables, given, shapes):
             heads[name] = np.stack([turned(each, now) for now, each in enumerate(scaled)])
         mixed = attended(*heads.values(), causal=True).reshape(stream.shape)
         stream = stream + dense(own["mix"], mixed)
-        hidden = gelu(dense(own["mlp_in"], normed(own["norm_mlp"], stream, 1e-6)))
-        stream = stream + dense(own["mlp_out"], hidden)
+        x = dense(own["mlp_in"], normed(own["norm_mlp"], stream, 1e-6))
+        gelu = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+        stream = stream + dense(own["mlp_out"], gelu)
         layers.append(stream[1:])
     return dense(weights["answer"], normed(weights["norm"], stream[1:], 1e-6)), layers
 

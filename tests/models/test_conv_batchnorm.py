@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
+from compgen_jax.models.upsampling import ConvBatchNorm
 from compgen_jax.tasks.task import Example
 from tests.models.oracles import KEY, decode, exact, of_image, slope, variables
 

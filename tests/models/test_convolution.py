@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from compgen_jax.models.convolution import KERNEL_STRIDES, LOWERINGS, conv_transpose
+from compgen_jax.models.convolution import LOWERINGS, conv_transpose
 
 # Largest error relative to the largest entry of the expected array. Float32 rounding alone gives
 # up to 5e-7 here; the transforms of F(4x4, 3x3) amplify it: measured 3e-6 for values and input
@@ -84,7 +84,7 @@ def value_and_gradients(lowering, stride):
     return run
 
 
-of_kernels = pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+of_kernels = pytest.mark.parametrize("k, stride", ((3, 1), (4, 2)))
 
 
 @pytest.mark.parametrize("lowering", LOWERINGS)
@@ -112,19 +112,6 @@ def test_winograd_of_float32_and_of_float64_under_x64(k, stride, i, o, dtype, to
         for actual, expected in zip(*of_both, strict=True):
             assert actual.dtype == dtype
             assert_near(actual, np.asarray(expected), tolerance)
-
-
-@pytest.mark.parametrize("lowering", ("lax", "gemm"))
-@of_kernels
-def test_forward_mode_is_the_transpose_of_reverse_mode(lowering, k, stride):
-    x, kernel, gy = problem(k, stride)
-    given = dx, dkernel = draw(1, x.shape, kernel.shape)
-    convolve = partial(conv_transpose, stride=stride, lowering=lowering)
-    _, dy = jax.jit(lambda *given: jax.jvp(convolve, (x, kernel), given))(*given)
-    _, gx, gkernel = value_and_gradients(lowering, stride)(x, kernel, gy)
-    forward, reverse = np.vdot(dy, gy), np.vdot(gx, dx) + np.vdot(gkernel, dkernel)
-    scale = np.linalg.norm(dy) * np.linalg.norm(gy)
-    assert abs(forward - reverse) < 1e-5 * scale
 
 
 @of_kernels

@@ -6,31 +6,32 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models import lowrank
-from compgen_jax.models.lowrank import Factor, LowRank, PenaltyConfig
+from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.model import Shapes
-from compgen_jax.tasks.bump import Bump
-from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.scene import CodesConfig
+from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import loop
 from tests.models.oracles import KEY, of_image, struct, variables
 
 N = 8
-SHAPES = of_image(2 * N, N)
+SHAPES = of_image(2 * N, N)._replace(parts=(N, N))
 
 
 def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor():
-    decoder = LowRank(width=2, depth=1, rank=3).make(SHAPES)
+    decoder = LowRank(width=2, depth=1).make(SHAPES)
     params = variables(decoder, SHAPES)
     factors = jax.device_get(jax.jit(lowrank.embeddings)(params))
     codes = np.tile(np.eye(N, dtype=np.float32), (1, 2))
     codes = np.concatenate([codes, codes[:1] * (np.arange(2 * N) < N)])
     embedded = jax.jit(decoder.apply)(params, codes)[1]["layer_01"]
     for channel, (name, factor) in enumerate(zip("xy", factors, strict=True)):
-        chex.assert_shape([factor.left, factor.right], (N, 3, N))
-        raw = params["params"][f"embed_{name}"]
-        np.testing.assert_array_equal(factor.raw_left, raw["left"])
-        np.testing.assert_array_equal(factor.raw_right, raw["right"])
+        chex.assert_shape([factor.left, factor.right], (N, N, N))
+        for side in ("left", "right"):
+            raw = params["params"][f"embed_{name}"][side]
+            unit = raw / np.linalg.norm(raw, axis=-1, keepdims=True)
+            np.testing.assert_allclose(getattr(factor, side), unit, rtol=1e-5)
         matrices = np.einsum("tk,tkh,tkw->thw", factor.values, factor.left, factor.right)
         np.testing.assert_allclose(embedded[:N, ..., channel], matrices, atol=1e-6)
     assert embedded[N, ..., 0].any() and not embedded[N, ..., 1].any()
@@ -42,7 +43,7 @@ def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor():
 
 
 def test_initial_parameters_follow_the_authors_law():
-    decoder = LowRank(depth=2).make(of_image(64, 32))
+    decoder = LowRank(depth=2).make(of_image(64, 32)._replace(parts=(32, 32)))
     params = jax.device_get(jax.jit(decoder.init)(KEY, jnp.zeros(64)))["params"]
     for factor in (params["embed_x"], params["embed_y"]):
         assert float(factor["values"].std()) == pytest.approx(32**-0.5, rel=0.1)
@@ -58,25 +59,27 @@ def test_initial_parameters_follow_the_authors_law():
 
 AXES = ((0, "rows"), (2, "none"), (3, "columns"))  # of factors 0 to 4: 1 and 4 have both
 SIDES = [("left",), ("left", "right"), (), ("right",), ("left", "right")]
-embedding_penalty = jax.jit(lowrank.embedding_penalty, static_argnums=3)
-
-
-def factor(seed, tokens, terms, side):
-    rng = np.random.default_rng(seed)
-    raw = rng.normal(size=(2, tokens, terms, side))
-    unit = raw / np.linalg.norm(raw, axis=-1, keepdims=True)
-    return Factor(rng.normal(size=(tokens, terms)), *unit, *raw)
 
 
 def test_penalty_of_each_factor_along_its_axes():
-    factors = [factor(seed, tokens=3 + seed, terms=4, side=5) for seed in range(5)]
+    """Its weights are traced fields of the model; a model without any adds nothing."""
+    penalty = PenaltyConfig(axes=AXES)
+    task = Sprites(code=CodesConfig(name="onehot"))
+    training = TrainingConfig(steps=1)
+    hyper = loop.hyper_of(Config(task=task, model=LowRank(penalty=penalty), training=training))
+    assert {"model.penalty.entropy", "model.penalty.variance"} < set(hyper)
+    shapes = Shapes(struct(25), struct(6, 6), parts=(3, 4, 5, 6, 7))
+    model = LowRank(depth=1, width=2, penalty=penalty)
+    params = variables(model.make(shapes), shapes)
     expected = 0.0
-    for one, sides in zip(factors, SIDES, strict=True):
-        shares = one.values**2 / (one.values**2).sum(axis=1, keepdims=True)
+    for index, sides in enumerate(SIDES):
+        factor = params["params"][f"embed_{index}"]
+        shares = factor["values"] ** 2 / (factor["values"] ** 2).sum(axis=1, keepdims=True)
         expected -= 0.3 * sum(p * np.log(max(p, 1e-8)) for p in shares.ravel())
-        for side in sides:
-            expected += 0.02 * getattr(one, f"raw_{side}").var(axis=2, ddof=1).sum()
-    assert float(embedding_penalty(factors, 0.3, 0.02, AXES)) == pytest.approx(expected, rel=1e-5)
+        expected += 0.02 * sum(factor[side].var(axis=2, ddof=1).sum() for side in sides)
+    found = jax.jit(model.extra_loss)(params, {"penalty.entropy": 0.3, "penalty.variance": 0.02})
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+    assert Config().model.extra_loss(params, {}) is None
 
 
 def test_entropy_of_equal_terms_of_one_and_of_none():
@@ -88,35 +91,8 @@ def test_entropy_of_equal_terms_of_one_and_of_none():
         assert np.isfinite(gradient(values)).all()
 
 
-def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
-    """Added to the loss as `extra_loss`, by their names; a model without any adds nothing."""
-    config = Config(task=Bump(code=CodeConfig(name="onehot")), model=LowRank(depth=1, width=2))
-    config = changed(config, {"model.penalty.entropy": 0.5, "model.penalty.variance": 0.25})
-    assert {"model.penalty.entropy", "model.penalty.variance"} < set(loop.hyper_of(config))
-    params = variables(config.model.make(SHAPES), SHAPES)
-    weights = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
-    factors = lowrank.embeddings(params)
-    expected = embedding_penalty(factors, *weights.values())
-    assert float(config.model.extra_loss(params, weights)) == pytest.approx(float(expected))
-    assert Config().model.extra_loss(params, {}) is None
-
-
 def test_more_than_ten_factors_keep_their_order():
     shapes = Shapes(struct(15), struct(6, 8, 3), parts=(1,) * 10 + (2, 3))
-    params = variables(LowRank(depth=1, width=3, rank=1).make(shapes), shapes)["params"]
+    params = variables(LowRank(depth=1, width=3).make(shapes), shapes)["params"]
     factors = lowrank.embeddings({"params": dict(sorted(params.items()))})
     assert [len(f.values) for f in factors] == list(shapes.parts)
-
-
-def test_what_does_not_fit_is_refused_in_one_line(tiny):
-    onehot_task = changed(tiny, {"task.code.name": "onehot"}).task
-    pairs = "must be pairs of a factor's index, from 0, and one of both, rows, columns, none"
-    for settings, message in [
-        (LowRank(penalty=PenaltyConfig(axes=(("posX", "rows"),))), pairs),
-        (LowRank(penalty=PenaltyConfig(axes=((0, "rows"), (0, "none")))), "names a factor twice"),
-        (LowRank(depth=2, dilations=(1, 2, 4)), "positive integer for each of the 2 hidden layers"),
-    ]:
-        with pytest.raises(ConfigError, match=message):
-            Config(task=onehot_task, model=settings)
-    with pytest.raises(ConfigError, match="factors have the indices 0 to 1"):
-        LowRank(penalty=PenaltyConfig(axes=((3, "rows"),))).make(SHAPES._replace(parts=(8, 8)))

@@ -12,17 +12,15 @@ import pytest
 from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models import model
 from compgen_jax.models.conv import Conv
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.flow import Flow
-from compgen_jax.models.lowrank import LowRank
-from compgen_jax.models.mlp import MLP
+from compgen_jax.models.lowrank import LowRank, PenaltyConfig
+from compgen_jax.models.mlp import MLP, Additive, Multiplicative
 from compgen_jax.models.model import Shapes
-from compgen_jax.models.per_factor import Additive, Multiplicative
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
 from compgen_jax.models.transformer import Transformer
-from compgen_jax.models.upsampling import Upsampling
+from compgen_jax.models.upsampling import ConvBatchNorm, Upsampling
 from compgen_jax.settings import FAMILIES as REGISTERED
 from compgen_jax.tasks.sprites import Sprites
 from tests.command import refused
@@ -46,19 +44,17 @@ FAMILIES = [
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),
     (LowRank(depth=2, width=3), IMAGE),
-    (LowRank(depth=1, width=2, rank=3), IMAGE),
     (Pixelwise(depth=2, width=8), IMAGE),
     (Pixelwise(depth=2, width=4, shared=False, kernel=3), IMAGE),
     (Pixelwise(depth=2, width=4, apart=(1, 3)), IMAGE),
     (Transformer(depth=2, width=8, heads=2, hidden=6), of_image(6, 4)),
     (ConvBatchNorm(width=4), IMAGE),
     (Flow(width=3, steps=3), IMAGE),
-    (MLP(depth=1, width=5, activation="tanh"), COLOUR),
-    (LowRank(depth=2, width=2, dilations=(1, 2), rank=4), COLOUR),
+    (LowRank(depth=2, width=2, dilations=(1, 2)), COLOUR),
     (Multiplicative(depth=1, width=5, terms=3), COLOUR),
     (Additive(depth=2, width=5), IMAGE),
     (Upsampling(dense=(7, 6), channels=(4, 5)), Shapes(struct(3), struct(8, 12, 3))),
-    (Upsampling(channels=(4,), activation="tanh"), IMAGE),
+    (Upsampling(dense=(5,), channels=(4,)), IMAGE),
     (Encoder(depth=2, width=3, hidden=6), Shapes(struct(9, 9), struct(5))),
     (Encoder(depth=1, width=2, hidden=6), Shapes(struct(9, 8, 3), struct(5))),
     (TaskMLP(depth=3, width=6), STUDENT),
@@ -131,13 +127,13 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
     [
         (Conv(depth=10), of_image(56, 28), 602_881),
         (MLP(depth=2, width=256), of_image(56, 28), 281_872),
-        (LowRank(depth=2, width=2), of_image(64, 32), 133_218),
+        (LowRank(depth=2, width=2), of_image(64, 32)._replace(parts=(32, 32)), 133_218),
         (ConvBatchNorm(), of_image(2, 28), 413_185),
         (Encoder(), Shapes(struct(28, 28), struct(56)), 362_168),
-        # sums by hand; in millions the authors' are 0.18, 0.38, 2.0, 7.81 and 17.6
-        (Upsampling(layout="burgess"), of_image(5, 64), 182_881),
-        (Upsampling(layout="deep"), of_image(5, 64), 2_005_153),
-        (MLP(depth=3, width=1200, activation="tanh"), of_image(5, 64), 7_808_896),
+        # sums by hand; in millions the authors' are 0.18, 2.0 and 7.81
+        (Upsampling(channels=(32,) * 4), of_image(5, 64), 182_881),
+        (Upsampling("kim", (512, 512, 1024), (64, 64, 64, 32)), of_image(5, 64), 2_005_153),
+        (MLP(depth=3, width=1200), of_image(5, 64), 7_808_896),
         (Transformer(depth=2), of_image(56, 4), 1_193_473),
         (TaskMLP(depth=4, width=1024), of_task(16, 16, 16, 16), 3_198_992),
         (Hypernetwork(width=1024), of_task(16, 16, 16, 16), 574_768),
@@ -151,26 +147,32 @@ def test_parameter_counts_are_the_papers_and_the_authors(settings, shapes, count
 
 
 VECTOR, SQUARE, TREE = struct(16), struct(8, 8), {"a": struct(16)}
-OF_GREY_IMAGES = [Conv(), Pixelwise(), Transformer(), ConvBatchNorm(), Flow()]
-OF_IMAGES = [*OF_GREY_IMAGES, LowRank()]
+OF_IMAGES = [Conv(), Pixelwise(), Transformer(), ConvBatchNorm(), Flow()]
 STUDENTS = [TaskMLP(), TaskTransformer(), Hypernetwork()]
 OF_FACTORS = [Additive(), Multiplicative()]
 NOT_AN_IMAGE = r"needs one image \(H, W\) or \(H, W, C\) as input, not"
 PARTS = "needs a code with a part for each of two or more factors, not 16"
 WRONG = [
     *[(each, Shapes(struct(4, 4), SQUARE), "needs a vector as input, not Shape")
-      for each in OF_IMAGES + OF_FACTORS],
-    *[(each, Shapes(VECTOR, struct(8, 12)), "draws square images, not 8 x 12")
+      for each in [*OF_IMAGES, LowRank(), *OF_FACTORS]],
+    *[(each, Shapes(VECTOR, struct(8, 12)), "draws square images of a side divisible by ., not 8")
       for each in OF_IMAGES],
     *[(each, Shapes(VECTOR, struct(8, 8, 3)), "draws one image, not ShapeDtype")
-      for each in OF_GREY_IMAGES],
-    (Pixelwise(apart=(3, 8)), of_image(20, 8), "must lie in an image of 8 rows"),
-    *[(each, of_image(20, 10), "must be divisible by 4, not 10") for each in (Conv(),
-      ConvBatchNorm(), Flow())],
-    *[(each, of_image(16, 8)._replace(parts=(8, 7)), PARTS) for each in OF_FACTORS],
+      for each in OF_IMAGES],
+    *[(Pixelwise(apart=apart), of_image(20, 8), "must be empty, or a block's first and last row")
+      for apart in ((3, 8), (3, 2), (3,))],
+    (Pixelwise(width=18), IMAGE, "model.width=18: must be divisible by 4"),
+    (Transformer(width=8, heads=3), IMAGE, "model.width=8: must be divisible by 12"),
+    (ConvBatchNorm(width=7), IMAGE, "model.width=7: must be divisible by 2"),
+    (Upsampling(channels=("a",)), IMAGE, "must be positive integers"),
+    *[(each, of_image(20, 10), "divisible by 4, not 10") for each in (Conv(), ConvBatchNorm(),
+      Flow())],
+    *[(each, of_image(16, 8)._replace(parts=(8, 7)), PARTS) for each in [LowRank(), *OF_FACTORS]],
+    *[(LowRank(penalty=PenaltyConfig(axes=axes)), IMAGE, "a factor, each once, from 0 to 1")
+      for axes in ((("posX", "rows"),), ((0, "rows"), (0, "none")), ((2, "rows"),))],
+    *[(LowRank(depth=2, dilations=dilations), IMAGE, "must divide 8 and 8, one for each of the 2")
+      for dilations in ((1, 2, 4), (1, 3), (1, "a"))],
     (MLP(), Shapes(struct(3), TREE), "gives one array, not {'a': "),
-    (LowRank(), of_image(24, 8), "its input has 16 numbers, not 24"),  # a third factor
-    (LowRank(rank=9), of_image(16, 8), "must be at most the grid's"),
     (Upsampling(), of_image(16, 12), "divisible by 8, not 12 x 12"),
     (Encoder(), Shapes(VECTOR, struct(5)), NOT_AN_IMAGE),
     (Encoder(), Shapes(SQUARE, SQUARE), "gives one vector, not ShapeDtypeStruct"),
@@ -180,14 +182,8 @@ WRONG = [
 
 
 REFUSED = [
-    ({"model": Pixelwise(apart=(3, 2))}, "model.apart=(3, 2): must be empty, or the first and"),
-    ({"model": Pixelwise(width=18)}, "model.width=18: must be divisible by 4"),
-    ({"model": Transformer(width=8, heads=3)}, "model.width=8: must be a multiple of "),
-    ({"model": ConvBatchNorm(width=7)}, "model.width=7: must be even for"),
-    ({"model": LowRank()}, "task.code.name='bump': must be 'onehot' for lowrank"),
-    ({"model": Upsampling(channels=("a",))}, "model.channels=('a',): must be positive int"),
-    ({"model": Upsampling(layout="big")}, "model.layout='big': must be one of small, burgess"),
-    ({"model": Upsampling(activation="elu")}, "activation='elu': must be one of relu, tanh"),
+    ({"model": LowRank()}, "task.code=['bump']: must be 'onehot' for lowrank"),
+    ({"model": Upsampling(layout="big")}, "model.layout='big': must be one of small, kim"),
     ({"task": Sprites(loss="bernoulli"), "model": Flow(), "training": TrainingConfig(steps=1)},
      "task.loss='bernoulli': says logits"),
     ({"model": MLP(), "training": TrainingConfig(precision="bfloat16")},

@@ -1,7 +1,6 @@
 """The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import chex
 import jax
@@ -53,10 +52,8 @@ class DroppedMLP(TaskConditionedMLP):
 
 @dataclass(frozen=True)
 class Dropped(TaskMLP):
-    training_mode: ClassVar[bool] = True
-
-    def make(self, shapes):
-        return DroppedMLP(shapes.output.shape[-1], self.width, self.depth)
+    training_mode = True
+    network = DroppedMLP
 
 
 @pytest.mark.parametrize(

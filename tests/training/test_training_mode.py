@@ -3,7 +3,6 @@ plateau; and that all of it is resumed, masked and mapped over trials as the res
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import chex
 import jax
@@ -14,8 +13,8 @@ from flax import linen as nn
 from numpy.testing import assert_allclose
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.upsampling import ConvBatchNorm
 from compgen_jax.runs import study
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
@@ -34,8 +33,8 @@ class Normed(Model):
     """A dense layer, normalised by its batch, with dropout, and a linear one."""
 
     dropout: float = 0.0
-    batched: ClassVar[bool] = True
-    training_mode: ClassVar[bool] = True
+    batched = True
+    training_mode = True
 
     def make(self, shapes: Shapes):
         return NormedMLP(shapes.output.shape, self.dropout)

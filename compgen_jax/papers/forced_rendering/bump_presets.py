@@ -11,10 +11,10 @@ import functools
 import numpy as np
 
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed
-from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.pixelwise import Pixelwise
+from compgen_jax.models.upsampling import ConvBatchNorm
 from compgen_jax.papers.variations import (
     SCALES,
     Group,
