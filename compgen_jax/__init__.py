@@ -1,7 +1,7 @@
 """compgen_jax: a laboratory for compositional generalization.
 
 Data flows one way: tasks -> models -> training -> metrics -> claims -> figures, and every room
-imports only the rooms to its left. Every function is written for one point, one seed, one trial;
+imports only the rooms to its left. Functions are written for one point, one seed, one trial;
 batches, seeds, trials and devices are `vmap`/`pmap` on top.
 
 Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
@@ -12,12 +12,11 @@ Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
     L  layers                                          T  trials (seeds count as trials)
     N  side of a square image, in pixels               H, W  image height and width
 
-A point is a vector of factor values (F,); cells are all combinations of the factors' values, the
-first factor varying fastest (`grids`). In image tasks the factors x (the column) and y (the row)
-are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
+A point is a vector of factor values (F,); cells are all combinations of the factors' values
+(`grids`). In image tasks the factors x (the column) and y (the row) are in pixels, pixel centres
+lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 
-`import compgen_jax as cg` has what a notebook needs, and imports it when it is first used:
-`cg.train`, `cg.load`, `cg.sweep`, `cg.analyze`, `cg.judge` and `cg.explore` (see `api`).
+`import compgen_jax as cg` has what a notebook needs, and imports it when it is first used (`api`).
 """
 
 __version__ = "0.3.0"

@@ -43,14 +43,12 @@ class Sweep:
 
 
 def train(config, workdir, overrides: dict | None = None, progress: bool = True) -> Run:
-    """Trains all seeds of a config in `workdir`; goes on after the last checkpoint of an
-    interrupted run.
+    """Trains all seeds of a config in `workdir`, and goes on after the last checkpoint.
 
     Args:
       config: a preset's name, 'FILE.py:NAME' for a file of your own, or a `Config`.
       workdir: the directory of the run; it belongs to one config.
       overrides: new values by dotted field, such as {"training.epochs": 20}.
-      progress: whether to show a bar.
 
     Raises ConfigError or RunError, one line, before anything is trained; RunError if a loss stops
     being finite.
@@ -86,12 +84,9 @@ def analyze(workdir, progress: bool = True):
 
 def judge(*workdirs):
     """Judges every claim whose finished runs are in some directories, each a run or a directory of
-    runs.
-
-    Returns a DataFrame with a row for each claim and case: the verdict with its reason, the first
-    condition's `value` with its 95% interval from `low` to `high`, and the number of `seeds`.
-    Raises RunError for a directory without a finished run.
-    """
+    runs. Returns a DataFrame with a row for each claim and case: the verdict with its reason, the
+    first condition's `value` with its 95% interval from `low` to `high`, and the number of `seeds`.
+    Raises RunError for a directory without a finished run."""
     rows, _ = judge_folders(workdirs)
     first = [next(iter(row["conditions"].values())) for row in rows]
     table = pandas.DataFrame(rows, columns=COLUMNS)

@@ -49,11 +49,10 @@ BASE, FRESH = "base", "fresh seeds"  # settings: of the presets, and of seeds no
 class Condition(NamedTuple):
     """`values` lie above a bound, below one, or between both.
 
-    cells: of how many cells the values are shares, or differences of shares (see `of_share`), 0
-    for other values.  least: the least such value, 0 for a share and -1 for a difference.  ratio:
-    whether mean and interval are those of the logarithm.  counted: whether values say which seeds
-    do something.  against: what the whole interval must lie beyond to contradict, by default the
-    bound.
+    cells: of how many cells the values are shares, or differences of shares (see `of_share`).
+    least: the least such value, 0 or for a difference -1. ratio: whether mean and interval are
+    those of the logarithm. counted: whether values say which seeds do something. against: what the
+    whole interval must lie beyond to contradict, by default the bound.
     """
 
     name: str
@@ -76,7 +75,7 @@ class Condition(NamedTuple):
 
 class Note(NamedTuple):
     """A further number. If its mean is below `gate`, nothing is concluded; without a gate it
-    decides nothing. Of truth values it is the share of seeds with True."""
+    decides nothing."""
 
     name: str
     values: Any
@@ -134,14 +133,13 @@ def exact_id(cells: evaluation.CellResults):
 class Claim:
     """A sentence with its criterion; made by `claim`.
 
-    name: such as 'C6' or 'C6.composer'.  function: runs by argument, and those fields of the case
-    that it names -> conditions and notes.  figure: of the paper.  cases: fields by which names of
-    runs and the sentence are filled in. The field `case`, or else all values but those of
-    `NO_LABEL`, is the case of the row; `setting` is its setting. Networks of a case with
-    `as_trained` are judged as the paper trained them, whatever they learnt.  runs: argument -> name
-    of a run. One with a '*' stands for the list of all runs that match.  figure_setting: the
-    setting at which, at the papers' size, the networks are those of the paper's figure; a case may
-    have its own.  sentence: by default the docstring of the function.
+    function: runs by argument, and those fields of the case that it names -> conditions and notes.
+    cases: fields by which names of runs and the sentence are filled in. The field `case`, or else
+    all values but those of `NO_LABEL`, is the case of the row; `setting` is its setting. Networks
+    of a case with `as_trained` are judged whatever they learnt. runs: argument -> name of a run;
+    one with a '*' stands for the list of all runs that match. figure_setting: the setting at which,
+    at the papers' size, the networks are those of the paper's figure. sentence: by default the
+    docstring of the function.
     """
 
     name: str
@@ -193,11 +191,8 @@ def missing(claim: Claim, case: dict, runs) -> list[str]:
 
 
 def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
-    """The rows of all claims whose runs are among `runs`, a dict by name.
-
-    At a `setting` of the runs, `every` has the names of all base runs, so that a claim on all runs
-    of a pattern is judged only if all of them are at the setting.
-    """
+    """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
+    on all runs of a pattern needs all those of `every`, the names of all base runs."""
     rows = []
     for claim, case in [(one, case) for one in claims for case in one.cases]:
         chosen = {}
@@ -214,12 +209,9 @@ def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) 
 def judge(
     claim: Claim, runs: dict, case: dict | None = None, scale: str = "", setting: str = ""
 ) -> dict | None:
-    """The row of a claim, judged by runs by argument; None if it yields no condition.
-
-    `conditions` has each condition's value, interval and bounds, by seed as well where it is a mean
-    over seeds, and whether it holds; `notes` has further numbers. `network` is 'figure' for the
-    networks of the paper's figure, 'text' for others of the paper's text, else 'ours'.
-    """
+    """The row of a claim, judged by runs by argument; None if it yields no condition. `network` is
+    'figure' for the networks of the paper's figure, 'text' for others of the paper's text, else
+    'ours'."""
     case, first = case or {}, next(iter(runs.values()))
     seeds = list((first[0] if isinstance(first, list) else first).seeds)
     fields = (case.keys() & inspect.signature(claim.function).parameters.keys()) - runs.keys()

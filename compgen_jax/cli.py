@@ -92,28 +92,25 @@ def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name; of FILE.py:NAME what get_config(NAME) returns, or an MLP on the task
     that is a class of this name. Raises ConfigError, with file and line of what the user's file
     raises."""
-    path, colon, name = value.partition(":")
-    is_preset = not (colon or path.endswith(".py"))
-    if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
-        from compgen_jax import presets
-
-        get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
-    else:
-        settings.demand(os.path.isfile(path), f"{flag}{value}: there is no file {path!r}")
-        module = settings.load_file(path)
-        if isinstance(getattr(module, name, None), type):
-            return configs.changed(Config(name=name), {"model.name": "mlp", "task.name": value})
-        get_config, file = getattr(module, "get_config", None), module.__file__
-        hint = "has no function get_config(name), which returns a Config"
-        settings.demand(callable(get_config), f"{path} {hint}")
+    path, _, name = value.partition(":")
+    is_preset = ":" not in value and not path.endswith(".py")
     try:
+        if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
+            from compgen_jax.presets import get_config
+
+            name = value if is_preset else name
+        else:
+            module = settings.load_file(path)
+            if isinstance(getattr(module, name, None), type):
+                return configs.changed(Config(name=name), {"model.name": "mlp", "task.name": value})
+            get_config = getattr(module, "get_config", None)
+            hint = "has no function get_config(name), which returns a Config"
+            settings.demand(callable(get_config), f"{path} {hint}")
         config = get_config(name) if name else get_config()
     except ConfigError as error:
         raise ConfigError(f"{flag}{value}: {error}") from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise settings.user_error(error, file) from error
-    if isinstance(config, dict):
-        config = configs.from_dict(config)
+        raise settings.user_error(error, path) from error
     hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
     settings.demand(isinstance(config, Config), f"{path}: {hint}")
     return config
@@ -202,8 +199,8 @@ def _end_at_once():
 
 
 def use_all_cores(sharers: int = 1):
-    """A CPU device for every core, or for this process's share of them, so that seeds train side by
-    side. The user's environment wins."""
+    """A CPU device for every core, or for this process's share of them. The user's environment
+    wins."""
     flag = "xla_force_host_platform_device_count"
     if flag in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return

@@ -60,8 +60,7 @@ class SearchConfig:
     the multiples `per` of sizes that a task names (`Task.units`), such as (('cell', (0.25, 2.0)),).
     Then each of `refinements` rounds tries `refine_with` more values around each crossing. `scores`
     are those whose mean must reach `target`: on held-out points or, where none are held out, on
-    points that were not drawn and on points between the cells. The default target lies where
-    accuracy rises steeply. Near 1, a threshold would depend on fluctuations of training.
+    points that were not drawn and between the cells.
     """
 
     field: str = ""
@@ -172,9 +171,8 @@ def field_value(config: Config, path: str):
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, but for `UNIDENTIFIED` ones.
-    So a field added later does not change the identity of an earlier run, and a released default
-    never changes. A user's family is known by its file's name."""
+    """Dotted name and value of every field that is not at its default, but for `UNIDENTIFIED` ones:
+    a field added later does not change it. A user's family is known by its file's name."""
     defaults, values = to_dict(Config()), to_dict(config)
     for group in settings.FAMILIES:
         current = getattr(config, group)
@@ -186,8 +184,8 @@ def identity(config: Config) -> dict:
 
 
 def differences(a: Config, b: Config) -> dict:
-    """{field: (its value in `a`, in `b`)} where these differ, but for the name and `UNIDENTIFIED`
-    fields; `ABSENT` in a family that lacks the field."""
+    """{field: (its value in `a`, in `b`)} where these differ, but for name and `UNIDENTIFIED`
+    fields; `ABSENT` in a family that lacks it."""
     of_a, of_b = flat(to_dict(a), ROOT), flat(to_dict(b), ROOT)
     pairs = {name: (of_a.get(name, ABSENT), of_b.get(name, ABSENT)) for name in of_a | of_b}
     return {

@@ -100,12 +100,9 @@ def traced(default):
 
 @dataclass(frozen=True)
 class Family:
-    """Settings of a family of tasks or models: subclass it as a frozen dataclass whose fields are
-    bool, int, float, str, tuple or further dataclasses, all with defaults.
-
-    A subclass has a method `make`, which returns the task or the Flax module; see `tasks.task.Task`
-    and `models.model.Model`.
-    """
+    """Settings of a family of tasks or models. A frozen dataclass of fields with defaults, of type
+    bool, int, float, str, tuple or a further dataclass. It has a method `make`, which returns the
+    task (`tasks.task.Task`) or the Flax module (`models.model.Model`)."""
 
     @property
     def name(self) -> str:
@@ -204,8 +201,8 @@ def in_own_files(*families: Family):
 
 
 def user_error(error: Exception, path: str = "") -> ConfigError | None:
-    """An error as one line with the file and line of the user's that has a part in it. If none has,
-    it is said of the file `path`; without one, the answer is None."""
+    """An error as one line with the file and line of the user's that has a part in it; else with
+    the file `path`, and None without one."""
     if isinstance(error, ConfigError):
         return error
     frames = traceback.extract_tb(error.__traceback__)

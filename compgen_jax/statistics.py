@@ -57,9 +57,9 @@ def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
 
 
 def t_interval(values_T) -> tuple[float, float]:
-    """Student's t interval of the mean of T independent values; NaN for a single one. ValueError
-    unless the values are a non-empty vector. docs/findings/criteria.md has its simulated
-    coverage."""
+    """Student's t interval of the mean of T independent values; NaN for a single one
+    (docs/findings/criteria.md has its simulated coverage). ValueError unless they are a non-empty
+    vector."""
     values = np.asarray(values_T, np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"values must be a non-empty vector over seeds, not {values.shape}")
@@ -78,8 +78,7 @@ def half_width(values_xT):
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     """The least number of seeds whose interval of the mean would leave out 0 at this mean and
-    standard deviation. None if 100,000 would not; `least` is the least half width of an
-    interval."""
+    standard deviation; None above 100,000. `least` is the least half width of an interval."""
     values = np.asarray(differences_T, np.float64)
     if values.size < 2 or not np.isfinite(values).all() or abs(values.mean()) <= least:
         return None

@@ -23,17 +23,6 @@ def test_the_first_factor_varies_fastest():
     assert grids.over_grid(np.arange(6), (3, 2))[1, 2] == 5  # [y, x]
 
 
-@pytest.mark.parametrize("factor", range(3))
-def test_unfolding_puts_one_factor_in_the_columns(factor):
-    values = np.random.default_rng(0).normal(size=(24, 5))
-    matrix = grids.unfold(values, SIZES, factor)
-    assert matrix.shape == (24 // SIZES[factor], SIZES[factor], 5)
-    others = cells_of(SIZES[:factor] + SIZES[factor + 1 :])  # in their own order of cells
-    for value, cell in zip(values, cells_of(SIZES), strict=True):
-        row = others.index(cell[:factor] + cell[factor + 1 :])
-        np.testing.assert_array_equal(matrix[row, cell[factor]], value)
-
-
 def apart(a, b, size, ordered, period):
     if not ordered:
         return float(a != b)
@@ -47,8 +36,7 @@ def apart(a, b, size, ordered, period):
 def test_nearest_seen_against_loops(sizes, ordered, periods):
     held_out = np.random.default_rng(0).uniform(size=np.prod(sizes)) < 0.6
     cells = cells_of(sizes)
-    found = grids.nearest_seen(held_out, sizes, ordered, periods)
-    distances = grids.distance_to_seen(held_out, sizes, ordered, periods)
+    found, distances = grids.nearest_seen(held_out, sizes, ordered, periods)
     settings = list(zip(sizes, ordered or [True] * 9, periods or [None] * 9, strict=False))
     for here, cell in enumerate(cells):
         squared = [
@@ -65,7 +53,6 @@ def test_a_subgrid_is_a_reproducible_product_within_the_limit():
     sizes = (28, 28, 28)
     cells, kept = grids.subgrid(sizes, 4096)
     assert kept == (16, 16, 16) and len(cells) == 4096 and (np.diff(cells) > 0).all()
-    assert grids.box_sizes(np.isin(np.arange(28**3), cells), sizes) == kept
     places = grids.indices(sizes)[cells]
     for f, values in enumerate(grids.indices(kept).T):  # in the order of a grid of their own
         distinct = np.unique(places[:, f])

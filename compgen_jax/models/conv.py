@@ -39,12 +39,11 @@ class RenderCode(nn.Module):
 class Conv(Model):
     """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
     side, and `depth` more behind it. With `broadcast`, the first layer has one set of weights for
-    all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"). Two fields tell a pixel where it
-    is, which otherwise only the image's border would: with `coordinates` (Liu et al. 2018,
-    "CoordConv"), each of the `depth` layers and the last one read two more channels; with `sines`,
+    all pixels (Watters et al. 2019). Two fields tell a pixel where it is: with `coordinates` (Liu
+    et al. 2018), each of the `depth` layers and the last one read two more channels; with `sines`,
     `blocks.position_code` is added to the first layer. Unless it `mixes`, no activation mixes the
-    factors before this is read. `doublings` of the layers double the side of the image; with 0 the
-    first one has the image's side, which must be divisible by 4 all the same."""
+    factors before this is read. `doublings` of the layers double the side of the image, which must
+    be divisible by 4 all the same."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)

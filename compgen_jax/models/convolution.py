@@ -157,8 +157,8 @@ def _windows(x, rows, columns):
 
 
 def _banded(x, kernel):
-    """k = 3, s = 1 for few channels: tiles of one row of y are the product of the tiles of the
-    three rows of x around it and a banded matrix."""
+    """k = 3, s = 1 for few channels: tiles of one row of y are products of tiles of the three rows
+    around it and a banded matrix."""
     b, h, w, i = x.shape
     o = kernel.shape[-1]
     n_tiles = -(-w // BANDED_TILE)

@@ -59,13 +59,12 @@ class PenaltyConfig:
     """The penalty that is added to the loss (paper Eq 10, 11).
 
     `entropy` and `variance` are the coefficients of two terms, summed over tokens. The variance is
-    the unbiased one of the entries of a raw vector (before it is scaled to unit length, as in the
-    authors' code), summed over a token's terms.
+    the unbiased one of the entries of a raw vector, as in the authors' code, summed over a token's
+    terms.
 
-    `axes` says along which axes of the image a factor's embeddings should be constant: 'both' (the
-    paper), 'rows', 'columns' or 'none'. It has pairs of a factor and its axes, and a factor is
-    named by its index in the task, from 0. A factor without a pair has 'both'. ((3, 'rows'), (4,
-    'columns')) is right for dSprites, whose factors 3 and 4 are posX and posY.
+    `axes` says along which axes of the image a factor's embeddings should be constant, in pairs of
+    a factor's index in the task, from 0, and 'both' (the paper, and without a pair), 'rows',
+    'columns' or 'none'. ((3, 'rows'), (4, 'columns')) is right for posX and posY of dSprites.
     """
 
     entropy: float = number(0.0, low=0, high=1e6, traced=True)
@@ -87,11 +86,9 @@ def entropy(values_VxK):
 
 @dataclass(frozen=True)
 class LowRank(Model):
-    """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has as
-    many terms as the shorter side of the image, whose vectors have unit length, as in the
-    authors' code. `dilations`, unless empty, has a number for each hidden layer: the pixels from
-    one tap of its kernel to the next. An output pixel reads 3 + 2 (sum of dilations) pixels of the
-    embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
+    """`LowRankDecoder`: `width` channels and `depth` hidden layers. `dilations`, unless empty, has
+    a number for each hidden layer: the pixels from one tap of its kernel to the next. An output
+    pixel reads 3 + 2 (sum of dilations) pixels of the embeddings: 7 in the paper."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
@@ -154,12 +151,10 @@ class Embedding(nn.Module):
 
 
 class LowRankDecoder(nn.Module):
-    """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9).
-
-    Vectors are scaled to unit length at each use, so they are not orthogonal, and the values are
-    not singular values as in the text. Attributes: shape, (H, W) or (H, W, C) of the image; parts,
-    V of each factor; dilations.
-    """
+    """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9), which have as
+    many terms as the shorter side of the image. Vectors are scaled to unit length at each use, as
+    in the authors' code, and not orthogonal. Attributes: shape, (H, W) or (H, W, C) of the image;
+    parts, V of each factor; dilations."""
 
     shape: tuple
     parts: tuple

@@ -35,15 +35,15 @@ class Model(Family):
     convolutional: whether it can train in bfloat16.
     batched: whether the module carries leading axes through. Otherwise training maps it over a
       batch, which differentiates a hand-written derivative example by example.
-    decode_batch: how many examples are evaluated at once: bounds the memory of an evaluation.
+    decode_batch: how many examples are evaluated at once.
     training_mode: whether a (batched) module does something else in training, such as dropout. Its
       second argument then says which examples count, (B,) bool; it has a key 'dropout', and may
-      write to 'batch_stats'. Called without them, it is the function that is evaluated.
+      write to 'batch_stats'.
     sees_target: whether the third argument of such a module is the targets of the batch.
     of_each_input: whether activations have a leading axis over the inputs of one example.
     pads: whether trials of different grids can share a program (`training.padding`). The module's
       call then takes the grid too, and `pad_params(params, like, parts, parts_like)` pads
-      parameters to the shapes `like` of a larger grid; `parts` are those of the code on either.
+      parameters to the shapes `like` of a larger grid; `parts` are those of the code.
     """
 
     convolutional = False

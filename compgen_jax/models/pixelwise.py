@@ -46,12 +46,9 @@ class Pixelwise(Model):
 
 
 class PixelwiseDecoder(nn.Module):
-    """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
-
-    A token is a linear map of the code plus `position_code`; dense layers with PReLU follow. Where
-    only the image is used, it is drawn in parts of rows, with at most `at_once` units of one layer
-    (0: all).
-    """
+    """Code -> image, one pixel at a time, by one MLP with PReLU of a token: a linear map of the
+    code plus `position_code`. Where only the image is used, it is drawn in parts of rows, with at
+    most `at_once` units of one layer (0: all)."""
 
     grid: int
     settings: Pixelwise

@@ -18,9 +18,8 @@ from compgen_jax.settings import number
 
 @dataclass(frozen=True)
 class Transformer(Model):
-    """`PixelTransformer`: `depth` blocks of `width` channels (a multiple of 4 and of `heads`) with
-    `heads` heads of attention and `hidden` ReLU units. In training the values that `Block` names
-    are set to 0 with probability `dropout`."""
+    """`PixelTransformer`: `depth` blocks of `width` channels (a multiple of 4 and of `heads`), with
+    `hidden` ReLU units; `dropout` acts where `Block` says."""
 
     depth: int = number(2, low=1, high=24)
     width: int = number(128, low=4)

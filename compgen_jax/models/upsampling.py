@@ -108,10 +108,10 @@ class ConvBatchNorm(Model):
 class ConvBatchNormDecoder(nn.Module):
     """The authors' decoder of a rotated digit (Fig 9): code -> image with values between 0 and 1.
 
-    A linear layer gives an N/4 x N/4 image of C channels; two transposed convolutions (kernel 4,
-    stride 2, to C and C/2 channels), each with BatchNorm and ReLU; a convolution (kernel 3) and a
-    sigmoid. Batches move the running statistics by a tenth, as in PyTorch, whose running variance
-    is the unbiased one, n/(n-1) times this one.
+    A linear layer gives an N/4 x N/4 image; two transposed convolutions (kernel 4, stride 2), each
+    with BatchNorm and ReLU; a convolution (kernel 3) and a sigmoid. Batches move the running
+    statistics by a tenth, as in PyTorch, whose running variance is the unbiased one, n/(n-1) times
+    this one.
     """
 
     grid: int
