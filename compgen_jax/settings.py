@@ -106,14 +106,7 @@ class Family:
 
     @property
     def name(self) -> str:
-        """The inverse of `family`."""
-        kind = type(self)
-        location = f"{kind.__module__}:{kind.__qualname__}"
-        for names in FAMILIES.values():
-            for name in names:
-                if names[name] == location:
-                    return name
-        return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+        return family_name(type(self))
 
     def check(self, config):
         """Raises ConfigError for settings that contradict others of the config."""
@@ -143,6 +136,16 @@ def family(group: str, name: str) -> type:
         hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
         require(has_default and usable, f"{group}.name", name, hint)
     return kind
+
+
+@functools.cache
+def family_name(kind: type) -> str:
+    """The inverse of `family`."""
+    for names in FAMILIES.values():
+        for name, location in names.items():
+            if location == f"{kind.__module__}:{kind.__qualname__}":
+                return name
+    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
 def is_own(settings: Family) -> bool:
