@@ -194,7 +194,8 @@ def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) 
     """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
     on all runs of a pattern needs all those of `every`, the names of all base runs."""
     rows = []
-    for claim, case in [(one, case) for one in claims for case in one.cases]:
+    pairs = [(claim, case) for claim in claims for case in claim.cases]
+    for claim, case in pairs:
         chosen = {}
         for argument, name in claim.named_runs(case).items():
             matches = fnmatch.filter(runs, name)
