@@ -71,6 +71,8 @@ def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
     predictions = run.predict(at_cells.factors)
     np.testing.assert_allclose(predictions, at_cells.predictions, **TWO_PROGRAMS)
     assert run.predict([[2.0, 3.5]]).shape == (2, 1, 8, 8)
+    with refused("must be (B, 2): x, y"):
+        run.predict([1.0, 2.0])
     table = run.cell_table()
     assert list(table.columns[:5]) == ["seed", "x", "y", "held_out", "distance"]
     assert set(table.columns[5:]) == set(at_cells.scores)
@@ -127,11 +129,6 @@ def test_what_may_not_be_written_is_measured_and_judged(run, tmp_path, monkeypat
     assert cg.judge(workdir).equals(verdicts)
     warning = f"warning: {workdir}: Read-only file system; numbers are given, but not kept\n"
     assert capsys.readouterr().err == 2 * warning
-
-
-def test_points_of_another_shape_are_one_line(run):
-    with refused("must be (B, 2): x, y"):
-        run.predict([1.0, 2.0])
 
 
 # --- sweeps ----------------------------------------------------------------------------------

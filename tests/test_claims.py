@@ -15,15 +15,24 @@ R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 NAN = float("nan")
 
 
-def judged(*yielded, seeds=(0, 1, 2)):
-    """The row of a claim that yields this, on a run of these seeds."""
+def claim_of(*yielded, **how):
+    """A claim that yields this."""
 
-    @claim("C0", runs={"net": "net"})
+    @claim("C0", runs={"net": "net"}, **how)
     def said(net):
         """What is said."""
         yield from yielded
 
-    return judge(said, {"net": SimpleNamespace(seeds=seeds)})
+    return said
+
+
+RUN = {"net": SimpleNamespace(seeds=(0, 1, 2))}
+HIGH = above(0.5, np.array([0.65, 0.7, 0.75]), "x")
+
+
+def judged(*yielded, seeds=(0, 1, 2)):
+    """The row of a claim that yields this, on a run of these seeds."""
+    return judge(claim_of(*yielded), {"net": SimpleNamespace(seeds=seeds)})
 
 
 def verdict(*yielded, seeds=(0, 1, 2)):
@@ -35,9 +44,9 @@ def over_seeds(values, **how):
 
 
 def test_a_condition_needs_the_whole_interval():
-    assert verdict(above(0.5, np.array([0.65, 0.7, 0.75]), "x")) == R
-    assert verdict(below(0.5, np.array([0.65, 0.7, 0.75]), "x")) == C
-    assert verdict(between(0.1, 0.5, np.array([0.65, 0.7, 0.75]), "x")) == C
+    assert verdict(HIGH) == R
+    assert verdict(below(0.5, HIGH.values, "x")) == C
+    assert verdict(between(0.1, 0.5, HIGH.values, "x")) == C
     assert verdict(over_seeds([0.1, 0.7, 0.8], above=0.5)) == U
     pair = over_seeds([0.1, 0.9], above=0.5), over_seeds([0.1, 0.11], above=0.5)
     assert verdict(*pair, seeds=(0, 1)) == C
@@ -64,24 +73,22 @@ def test_a_statistic_brings_its_interval(interval, bounds, expected):
 
 
 def test_a_claim_says_why_nothing_is_concluded():
-    for reason, values in {
+    values = np.array([1.0, 1.1, 1.2])
+    for reason, values_of in {
         "no interval": {"value": 0.9, "ci95": [NAN, NAN]},
         "interval crosses the bound": np.array([0.1, 0.9, 0.5]),
         "not known": np.full(3, NAN),
         "does not compose": claims.unknown("does not compose"),
+        "too few": claims.doubtful(values, "too few"),
     }.items():
-        row = judged(above(0.5, values, "what"))
+        row = judged(above(0.5, values_of, "what"))
         assert (row["verdict"], row["reason"]) == (U, f"{reason}: what")
-    sure = over_seeds([1.0, 1.1, 1.2], above=0)
-    values = np.array([1.0, 1.1, 1.2])
+    assert row["conditions"]["what"]["value"] == pytest.approx(1.1)
     assert verdict(above(0, claims.doubtful(values, ""), "x")) == R
-    row = judged(above(0, claims.doubtful(values, "too few"), "x"))
-    assert (row["verdict"], row["reason"]) == (U, "too few: x")
-    assert row["conditions"]["x"]["value"] == pytest.approx(1.1)
-    row = judged(learnt(np.full(3, 0.5)), sure)
+    row = judged(learnt(np.full(3, 0.5)), HIGH)
     assert row["verdict"] == U
     assert row["reason"] == "not trained: exact accuracy ID 0.5, 0.95 needed"
-    assert verdict(learnt(np.full(3, 0.5), "share", at=0.4), sure) == R
+    assert verdict(learnt(np.full(3, 0.5), "share", at=0.4), HIGH) == R
 
 
 def test_for_a_seed_with_several_checkpoints_the_median_counts():
@@ -164,14 +171,14 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
 
 def test_a_variant_is_the_same_function_with_more_fields_of_its_cases():
     @claim("C0", cases=[{"case": "bump"}], runs={"net": "net"})
-    def is_high(net, least=0.5):
+    def exceeds(net, least=0.5):
         """It is high."""
         yield above(least, net.values, "value")
 
-    higher = is_high.variant("C0.higher", "The {case} is higher.", least=0.95)
-    rows = claims.judge_all([is_high, higher], {"net": network(0.9, 0.89, 0.9)})
-    assert [row["statement"] for row in rows] == ["It is high", "The bump is higher"]
-    assert [(row["case"], row["verdict"]) for row in rows] == [("bump", R), ("bump", C)]
+    higher = exceeds.variant("C0.higher", "The {case} is higher.", least=0.95)
+    rows = claims.judge_all([exceeds, higher], {"net": network(0.9, 0.89, 0.9)})
+    said = [(row["statement"], row["case"], row["verdict"]) for row in rows]
+    assert said == [("It is high", "bump", R), ("The bump is higher", "bump", C)]
 
 
 def row_of(setting, verdict, criterion="value above 0"):
@@ -199,16 +206,11 @@ def test_rows_of_settings_stay_while_the_criterion_is_the_same():
     ],
 )
 def test_a_row_says_whose_network_was_judged(scale, setting, figure_setting, network):
-    @claim("C0", runs={"net": "net"}, figure_setting=figure_setting)
-    def said(net):
-        """What is said."""
-        yield above(0.5, np.array([0.65, 0.7, 0.75]), "x")
-
-    run = {"net": SimpleNamespace(seeds=(0, 1, 2))}
-    assert judge(said, run, {"setting": setting}, scale)["network"] == network
-    assert judge(said, run, {}, scale, setting)["network"] == network
+    said = claim_of(HIGH, figure_setting=figure_setting)
+    assert judge(said, RUN, {"setting": setting}, scale)["network"] == network
+    assert judge(said, RUN, {}, scale, setting)["network"] == network
     of_case = {"setting": setting, "figure_setting": setting}
-    assert judge(said, run, of_case, scale)["network"] == {"quick": "ours"}.get(scale, "figure")
+    assert judge(said, RUN, of_case, scale)["network"] == {"quick": "ours"}.get(scale, "figure")
 
 
 def test_seeds_that_do_it_are_counted():
@@ -232,12 +234,5 @@ def test_a_small_effect_of_the_right_sign_does_not_contradict():
 
 
 def test_networks_of_a_paper_are_judged_as_it_trained_them():
-    @claim("C0", cases=[{"as_trained": True}, {}], runs={"net": "net"})
-    def said(net):
-        """What is said."""
-        yield learnt(0.1)
-        yield above(0.5, np.array([0.65, 0.7, 0.75]), "x")
-
-    run = SimpleNamespace(seeds=(0, 1, 2))
-    verdicts = [judge(said, {"net": run}, case)["verdict"] for case in said.cases]
-    assert verdicts == [R, U]
+    for case, expected in (({"as_trained": True}, R), ({}, U)):
+        assert judge(claim_of(learnt(0.1), HIGH), RUN, case)["verdict"] == expected
