@@ -47,17 +47,18 @@ def main():
     workdir = Path(cli.require(WORKDIR))
     modules = {module.__name__ for module in map(load_file, EXTEND.value)}
     measured = measure.measure(Run.load(workdir, with_networks=False), families=METRICS.value)
-    known = ", ".join(measured.layers)
+    layers = measured.layers
     for name in LAYERS.value:
-        demand(name in measured.layers, f"--layers={name}: no such layer; this decoder has {known}")
-    columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
+        hint = f"no such layer; this decoder has {', '.join(layers)}"
+        demand(name in layers, f"--layers={name}: {hint}")
+    columns = [layers.index(name) for name in LAYERS.value or layers]
     printed = dict(PRINTED)
     for metric in registry.METRICS:
         if metric.function.__module__ in modules:
             printed |= dict(zip(metric.names, metric.names, strict=True))
     for row in judge_run.judge_directory(workdir):
         print("\n".join(judge_run.lines(row, f"{row['case']}: {row['statement']}")))
-    print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
+    print(f"{'mean over seeds':22}", *(f"{layers[k]:>9}" for k in columns))
     for title, name in printed.items():
         if name in measured.numbers:
             means = measured.numbers[name].mean(axis=0)[columns]

@@ -22,15 +22,17 @@ def main():
     folder = PACKAGE / "examples"
     if not folder.is_dir():  # in a checkout
         folder = PACKAGE.parent / "docs" / "tutorials"
-    names = sorted(path.name for path in folder.iterdir() if path.suffix in (".py", ".ipynb"))
-    if NAME.value is None:
+    name, names = (
+        NAME.value,
+        sorted(path.name for path in folder.iterdir() if path.suffix in (".py", ".ipynb")),
+    )
+    if name is None:
         print("\n".join(names))
         return
-    demand(NAME.value in names, f"there is no example {NAME.value!r}; there are {', '.join(names)}")
-    is_new = not Path(NAME.value).exists()
-    demand(is_new, f"{NAME.value} is already here; remove it to have it anew")
-    directory.write_bytes(Path(NAME.value), (folder / NAME.value).read_bytes())
-    print(f"wrote {NAME.value}")
+    demand(name in names, f"there is no example {name!r}; there are {', '.join(names)}")
+    demand(not Path(name).exists(), f"{name} is already here; remove it to have it anew")
+    directory.write_bytes(Path(name), (folder / name).read_bytes())
+    print(f"wrote {name}")
 
 
 if __name__ == "__main__":

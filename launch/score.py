@@ -37,8 +37,8 @@ EXAMPLES = flags.DEFINE_integer(
 
 def main():
     config = cli.read_config(TASK)
-    is_run = not config.is_sweep
-    settings.demand(is_run, f"--task={TASK.value}: is a sweep, whose trials have their own tasks")
+    hint = f"--task={TASK.value}: is a sweep, whose trials have their own tasks"
+    settings.demand(not config.is_sweep, hint)
     with settings.in_own_files(config.task):
         task = config.task.make()
         if settings.is_own(config.task):

@@ -17,11 +17,11 @@ class Gap(NamedTuple):
     place: np.ndarray
 
 
-def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
+def gaps(factors_BxF, held_out_B) -> list[Gap]:
     """The gaps of all objects; of the factors the first is the angle. ValueError if there is none,
     if an object has several, or if nothing of it is seen."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
-    angles, gaps = factors[:, 0] % period, []
+    angles, gaps = factors[:, 0] % PERIOD, []
     for label in sorted(set(map(tuple, factors[:, 1:].tolist()))):
         name = f"object {label[0]:g}" if label else "the object"
         cells = np.flatnonzero((factors[:, 1:] == np.array(label)[None]).all(axis=1))
@@ -36,30 +36,30 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
             raise ValueError(f"{name} has {len(starts)} gaps, not one")
         cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
         around = cells[np.arange(hidden.sum() + 2) % len(cells)]
-        gaps.append(_from_edge_to_edge(label, around, angles, period))
+        gaps.append(_from_edge_to_edge(label, around, angles))
     if not gaps:
         raise ValueError("nothing is held out, so there is no gap")
     return gaps
 
 
-def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
+def _from_edge_to_edge(label, cells, angles_B) -> Gap:
     before, *inside, after = cells.tolist()
-    width = (angles_B[after] - angles_B[before]) % period or period
-    fraction = (angles_B[inside] - angles_B[before]) % period / width
+    width = (angles_B[after] - angles_B[before]) % PERIOD or PERIOD
+    fraction = (angles_B[inside] - angles_B[before]) % PERIOD / width
     return Gap(label, np.array(inside), (before, after), fraction)
 
 
-def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
+def windows(gap: Gap, factors_BxF, held_out_B) -> list[Gap]:
     """Stretches of ID cells of the gap's object and size, from its end on. ValueError without room
     for one."""
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
-    angles = factors[:, 0] % period
+    angles = factors[:, 0] % PERIOD
     same = (factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
     seen = np.flatnonzero(same & ~held_out)
-    seen = seen[np.argsort((angles[seen] - angles[gap.edges[1]]) % period)]
+    seen = seen[np.argsort((angles[seen] - angles[gap.edges[1]]) % PERIOD)]
     step = len(gap.cells) + 1
     stretches = [
-        _from_edge_to_edge(gap.label, seen[start : start + step + 1], angles, period)
+        _from_edge_to_edge(gap.label, seen[start : start + step + 1], angles)
         for start in range(0, len(seen) - step, step)
     ]
     if not stretches:

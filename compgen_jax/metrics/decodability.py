@@ -10,6 +10,7 @@ from compgen_jax.metrics.kernels import check_finite
 from compgen_jax.metrics.readout import compact, cross_fitted_by_folds, folds_of
 from compgen_jax.statistics import jackknife_interval, mean_of_known
 
+FOLDS = 5  # of whole ID groups
 SHUFFLES = 3  # permutations that the control is the mean of
 CONSTANT = 1e-12  # a target that varies by less, relative to its size, is constant
 LARGEST = 1e100  # of layers and factors: sums of their squares must stay finite
@@ -31,33 +32,28 @@ class Decoded(NamedTuple):
     quality: np.ndarray
 
 
-def decode(
-    layers, factors_BxF, held_out_B, groups_B=None, folds: int = 5, seed: int = 0, classes=None
-) -> Decoded:
+def decode(layers, factors_BxF, held_out_B, groups_B=None, classes=None) -> Decoded:
     """Linear decodability of every factor from every layer, on ID rows left out and on OOD rows.
 
     layers: {name: (B, ...)}.  factors: (B, F).  held_out: (B,) bool.
     groups: (B,) labels of what belongs together, each all ID or all OOD; None: every row alone.
-    folds: of whole ID groups, at random from `seed`.
     classes: of each factor, whether its values are labels. None: of those with exactly two.
 
     Ridge regressions; ID scores by fits on the other folds, OOD scores by one on all ID rows. R^2
     is around the region's own mean; AUC over pairs of rows of one fold; 'shuffled.' with the ID
     groups' targets permuted. NaN for a constant target. ValueError for bad rows.
     """
-    layers, factors, held_out, groups = _checked_rows(
-        layers, factors_BxF, held_out_B, groups_B, folds
-    )
+    layers, factors, held_out, groups = _checked_rows(layers, factors_BxF, held_out_B, groups_B)
     measures, targets = _targets(factors, held_out, classes)
-    rng = np.random.default_rng(seed)
-    fold_B = folds_of(groups, held_out, folds, rng)
+    rng = np.random.default_rng(0)
+    fold_B = folds_of(groups, held_out, FOLDS, rng)
     donors = [_donors(groups, held_out, rng) for _ in range(SHUFFLES)]
     versions = [targets, *([target[donor] for target in targets] for donor in donors)]
     masks, count = {"id": ~held_out, "ood": held_out}, len(targets)
 
     by_layer, qualities = [], []
     for features in layers.values():
-        fitted = cross_fitted_by_folds(compact(features), sum(versions, []), fold_B, folds)
+        fitted = cross_fitted_by_folds(compact(features), sum(versions, []), fold_B, FOLDS)
         predicted = [fitted[k : k + count] for k in range(0, len(fitted), count)]
         pairs = zip(versions, predicted, strict=True)
         by_layer.append([_scores(*pair, measures, masks, fold_B, groups) for pair in pairs])
@@ -223,7 +219,7 @@ def _targets(factors, held_out, classes):
     return tuple(measures), targets
 
 
-def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
+def _checked_rows(layers, factors_BxF, held_out_B, groups_B):
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     if factors.ndim != 2 or 0 in factors.shape or held_out.shape != factors.shape[:1]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
@@ -244,8 +240,8 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
         seen, new = (np.argmax((groups == both[0]) & side) for side in (~held_out, held_out))
         raise ValueError(f"a group is ID at row {seen} and held out at row {new}")
     count = len(np.unique(groups[~held_out]))
-    if folds < 3 or count < 2 * folds:
-        raise ValueError(f"{count} ID groups: at least 3 folds and 2 groups in each, not {folds}")
+    if count < 2 * FOLDS:
+        raise ValueError(f"{count} ID groups: {FOLDS} folds need at least {2 * FOLDS}")
     if not held_out.any():
         raise ValueError("no row is held out")
     rows = {name: np.reshape(layer, (len(factors), -1)) for name, layer in layers.items()}

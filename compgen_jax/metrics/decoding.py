@@ -8,7 +8,6 @@ from compgen_jax.metrics import decodability, readout
 from compgen_jax.metrics.layers import Layer
 from compgen_jax.metrics.registry import layer_metric
 
-FOLDS = 5
 SCORES = ("id_r2", "ood_r2", "shuffled.id_r2", "shuffled.ood_r2")
 
 for _array, _names, _prefix in (
@@ -26,7 +25,6 @@ for _array, _names, _prefix in (
             layer.factors[:, known],
             layer.held_out,
             layer.groups,
-            FOLDS,
             classes=np.zeros(known.sum(), bool),
         )
         means = {}

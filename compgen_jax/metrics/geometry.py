@@ -12,9 +12,7 @@ POINTS_AT_ONCE = 28  # bounds memory: the Jacobians of so many points are held a
 VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 
 
-def metric_tensors(
-    activations_of: Callable, points_BxF, real_F=None, points_at_once: int = POINTS_AT_ONCE
-):
+def metric_tensors(activations_of: Callable, points_BxF, real_F=None):
     """The metric tensor of every layer at every point (Eq 38): a pytree as of `activations_of`, of
     (B, R, R).
 
@@ -29,7 +27,7 @@ def metric_tensors(
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), jacobians)
         return jax.tree.map(lambda leaf_DxF: jnp.einsum("df,dg->fg", leaf_DxF, leaf_DxF), flat)
 
-    return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
+    return jax.lax.map(at_point, points_BxF, batch_size=POINTS_AT_ONCE)
 
 
 @jax.jit

@@ -8,17 +8,15 @@ from compgen_jax.metrics import readout
 SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
 
 
-def probe(
-    features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, real=None, periods=None
-) -> dict:
+def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, real=None, periods=None) -> dict:
     """Linear decodability of the factors: `SCORES`, (F,) each.
 
     real: of each factor, whether it is a number; of a label r2 is NaN. None: all are.
     periods: of each factor, inf where it does not repeat; of an angle cosine and sine are probed.
 
     `id_` scores are cross-validated, `ood_` ones of a fit on all ID points; accuracies of a ridge
-    on one-hot values. NaN for a target without variance, or no OOD point. ValueError for fewer
-    ID points than twice the folds.
+    on one-hot values. NaN for a target without variance, or no OOD point. ValueError for too few
+    ID points.
     """
     features, factors = readout.compact(features_BxD), np.asarray(factors_BxF, np.float64)
     held_out = np.asarray(held_out_B, bool)
@@ -27,7 +25,7 @@ def probe(
     seen = np.sum(~held_out)
     if seen < 2 * folds:
         raise ValueError(f"{seen} ID points: {folds} folds need at least {2 * folds}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     fold_B = readout.folds_of(np.arange(len(features)), held_out, folds, rng)
     targets, onehots = [], []
     for values_B, period in zip(factors.T, periods, strict=True):

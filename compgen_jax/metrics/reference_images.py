@@ -1,5 +1,5 @@
 """Reference images: what known rules draw at the held-out cells of a square on the diagonal, as
-controls for what networks draw there (the superposition of Figure 1d, and a lookup)."""
+controls for what networks draw there."""
 
 import zlib
 from collections.abc import Callable

@@ -5,8 +5,8 @@
         return np.mean(layer.features == 0)
 
 It is given a `layers.Layer` and returns one number, or numbers by name; None counts as NaN. It is
-measured at one of two places: `grid`, every cell of the factors' grid or of a sub-grid, and
-`points`, the task's own points, which may form no grid.
+measured at one of two places: `grid`, the cells of the factors' grid or of a sub-grid, and
+`points`, the task's own points.
 """
 
 from collections.abc import Callable

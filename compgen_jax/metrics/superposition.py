@@ -57,9 +57,9 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
     return means
 
 
-def other_coordinates(points_QxF, repeats: int, seed: int = 0):
+def other_coordinates(points_QxF, repeats: int):
     """(repeats, Q) int: random points that share no coordinate with each; None if there is none."""
-    points, rng = np.asarray(points_QxF), np.random.default_rng(seed)
+    points, rng = np.asarray(points_QxF), np.random.default_rng(0)
     others = [np.flatnonzero((points != point[None]).all(axis=1)) for point in points]
     if not all(map(len, others)):
         return None

@@ -90,7 +90,7 @@ BAD = [
     ({"layers.late": np.full((60, 2), np.nan)}, "layer late: NaN or infinite values at points [0"),
     ({"layers.late": np.full((60, 2), 1e308)}, "late: values reach 1e+308: their squares would"),
     ({"held_out": np.arange(60)}, "held_out: must be booleans, or 0 and 1"),
-    ({"held_out": np.arange(60) >= 18}, "9 ID groups: at least 3 folds and 2 groups in each"),
+    ({"held_out": np.arange(60) >= 18}, "9 ID groups: 5 folds need at least 10"),
     ({"held_out": np.arange(60) < 21}, "a group is ID at row 21 and held out at row 20"),
     ({"success": np.full(60, 1.5)}, "success: must be from 0 to 1"),
     ({"names": np.array(["size"])}, "names (1,): must be (2,), another one for each factor"),

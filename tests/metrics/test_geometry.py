@@ -16,7 +16,7 @@ def test_every_output_of_a_function_in_one_pass_against_its_jacobian(real, rng):
         "first": p[:1] * jnp.ones(3),
     }
     points = np.float32(rng.normal(size=(5, 3)))
-    tensors = jax.jit(lambda points: geometry.metric_tensors(function, points, real, 2))(points)
+    tensors = jax.jit(lambda points: geometry.metric_tensors(function, points, real))(points)
     jacobians = jax.jit(jax.vmap(jax.jacrev(function)))(points)
     for name, jacobian in jacobians.items():
         flat = np.asarray(jacobian, np.float64).reshape(5, -1, 3)[..., real]
