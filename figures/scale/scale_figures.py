@@ -28,32 +28,38 @@ SUPPORTS = {
     "non_compositional": "one module\nis missing",
     "disconnected": "two groups\nnever meet",
 }
+CODES = {
+    "identity": "the latent\nitself",
+    "orthogonal": "the latent\nturned",
+    "interval_shuffle": "intervals\nshuffled",
+    "invertible": "invertible map,\nweights {std:g}",
+    "fewshot": "{pairs} examples\nof the task",
+    "tokens": "numbers and\ntenths",
+}
 
 
-def _names_of(*groups):
-    return lambda scale: [name for group in groups for name in group(scale)]
+def _figure(name: str, *groups):
+    """A figure of all runs of groups of presets."""
+    names = lambda scale: [run for group in groups for run in group(scale)]
+    return figure(name, runs=names, by_default=False)
 
 
 def _colored(groups: dict):
-    """((key, value), color) by rising key, from light to dark."""
-    return zip(sorted(groups.items()), plotting.shades(len(groups)), strict=True)
-
-
-def _seen(run) -> int:
-    return sets_seen(run.config)
+    """((key, value), color) in their order, from light to dark."""
+    return zip(groups.items(), plotting.shades(len(groups)), strict=True)
 
 
 def _gain(run) -> float:
     return score(run, "ood.gain").mean()
 
 
-def _size(run) -> tuple:
-    return run.config.task.modules, run.config.model.width, _seen(run)
+def _support(run) -> str:
+    return SUPPORTS[run.config.task.support.name]
 
 
 def _show_sets(axis, runs, metric: str, color, label: str):
     """A score on held-out sets by the number of sets seen; dashed: on seen sets."""
-    seen = list(map(_seen, runs))
+    seen = [sets_seen(run.config) for run in runs]
     plotting.show_numbers(axis, seen, scores(runs, f"ood.{metric}"), color, label)
     axis.plot(seen, scores(runs, f"id.{metric}").mean(axis=1), "--", color=color, linewidth=1)
     _count_axis(axis, seen, f"sets seen (of {runs[0].summary['task']['sets']:.0f})")
@@ -95,14 +101,21 @@ def _baselines(axis, run, titles: dict):
     axis.secondary_yaxis("right").set_yticks(levels, list(titles.values()))
 
 
+def _show_students(axis, runs, metric: str, trivial: dict):
+    """A score by sets seen, beside that of baselines."""
+    _show_sets(axis, runs, metric, plotting.OOD_COLOR, "on held-out sets")
+    _baselines(axis, runs[-1], trivial)
+    plotting.label_mark(axis, "on seen sets", "--", plotting.OOD_COLOR, linewidth=1)
+    axis.set_ylim(0, 1.03)
+
+
 def _count_axis(axis, counts, label: str):
-    axis.set_xscale("log")
-    axis.set_xticks(counts, [str(count) for count in counts])
+    axis.set(xscale="log", xlabel=label)
+    axis.set_xticks(counts, map(str, counts))
     axis.minorticks_off()
-    axis.set_xlabel(label)
 
 
-def _finish(axes, titles):
+def _finish(axes, *titles):
     """Every panel's letter, title and, if it has entries, legend."""
     for axis in axes:
         if axis.get_legend_handles_labels()[0]:
@@ -110,40 +123,54 @@ def _finish(axes, titles):
     plotting.panels(axes, "abcd"[: len(axes)], titles, wrap=34)
 
 
-@figure("scale1", runs=_names_of(presets.sets_and_widths, presets.sets_needed), by_default=False)
+@_figure("scale1", presets.sets_and_widths, presets.sets_needed)
 def draw_scale(runs):
     picture, axes = _show_sets_and_widths(runs.values())
     r2, _, needed = axes
-    by_width = picks.seen_by_width(runs.values())
-    _baselines(r2, by_width[max(by_width)][-1], TRIVIAL)
+    *_, widest = picks.seen_by_width(runs.values()).values()
+    _baselines(r2, widest[-1], TRIVIAL)
     r2.set_ylim(0.2, 1.03)
     for (modules, of_modules), color in _colored(picks.seen_by_modules(runs.values())):
-        label = f"{modules} modules ({of_modules[0].summary['task']['sets']:.0f} sets)"
-        shares = [_seen(run) / run.summary["task"]["sets"] for run in of_modules]
+        sets = of_modules[0].summary["task"]["sets"]
+        shares = [sets_seen(run.config) / sets for run in of_modules]
+        label = f"{modules} modules ({sets:.0f} sets)"
         plotting.show_numbers(needed, shares, scores(of_modules, "ood.gain"), color, label)
     _count_axis(needed, (0.1, 0.25, 0.5, 1), "share of sets seen")
     _gain_axis(needed)
     plotting.label_seeds(needed)
-    _finish(axes, ("R²", "Gain over the bilinear map", "Gain by number of modules"))
+    _finish(axes, "R²", "Gain over the bilinear map", "Gain by number of modules")
     return picture
 
 
-def _names_of_identities(scale: str) -> list[str]:
-    """The runs of the latent itself, with as many sets seen and as wide as those of codes."""
-    codes = presets.codes(scale).items()
-    return [name.partition(f"_{config.task.code.name}")[0] for name, config in codes]
+def _usual(name: str, config, part: str) -> str:
+    """The name of the student of the latent itself, or of sets at random, that is else the same."""
+    return name.partition(f"_{getattr(config.task, part).name}")[0]
 
 
-@figure(
-    "scale2",
-    runs=_names_of(_names_of_identities, presets.codes, presets.supports),
-    by_default=False,
-)
+def _ranked(runs: dict, part: str, title_of) -> dict:
+    """{title: student} of every code (or support: the part of the task), the best first."""
+    usual = {name: _usual(name, run.config, part) for name, run in runs.items()}
+    chosen = {name for pair in usual.items() if pair[0] != pair[1] for name in pair}
+    ranked = sorted((runs[name] for name in chosen), key=_gain, reverse=True)
+    return {title_of(run): run for run in ranked}
+
+
+def _usual_codes(scale: str) -> list[str]:
+    return [_usual(name, config, "code") for name, config in presets.codes(scale).items()]
+
+
+def _code(run) -> str:
+    code, r2 = run.config.task.code, run.summary["task"]["code_r2"]
+    title = CODES[code.name].format(**vars(code))
+    return f"{title}\n{'affine' if r2 >= AFFINE else 'not affine'} ({r2:.2f})"
+
+
+@_figure("scale2", _usual_codes, presets.codes, presets.supports)
 def draw_codes_and_supports(runs):
     picture = plotting.new_figure(plotting.WIDTH, 5.4)
     supports, codes = picture.subplots(2, 1)
-    _show_gains(supports, _alike(runs, "support", "random", _support_title))
-    _show_gains(codes, _alike(runs, "code", "identity", _code_title))
+    _show_gains(supports, _ranked(runs, "support", _support))
+    _show_gains(codes, _ranked(runs, "code", _code))
     supports.set_xlabel("sets that are seen")
     codes.set_xlabel("code of the latent (R² of an affine map from the code to the latent)")
     plotting.legend_below(picture, codes)
@@ -151,71 +178,39 @@ def draw_codes_and_supports(runs):
     return picture
 
 
-def _alike(runs, group: str, base: str, title_of) -> dict:
-    """Students of every code (or support: the group of a task's config), the best first: those of
-    another than the base, and those of the base with as many modules, sets seen and neurons."""
-    chosen = [run for run in runs.values() if getattr(run.config.task, group).name != base]
-    sizes = set(map(_size, chosen))
-    for run in runs.values():
-        names = run.config.task.code.name, run.config.task.support.name
-        if names == ("identity", "random") and _size(run) in sizes:
-            chosen.append(run)
-    chosen.sort(key=_gain, reverse=True)
-    return {title_of(run): run for run in chosen}
-
-
-def _support_title(run) -> str:
-    return SUPPORTS[run.config.task.support.name]
-
-
-def _code_title(run) -> str:
-    code, r2 = run.config.task.code, run.summary["task"]["code_r2"]
-    words = {
-        "identity": "the latent\nitself",
-        "orthogonal": "the latent\nturned",
-        "interval_shuffle": "intervals\nshuffled",
-        "invertible": f"invertible map,\nweights {code.std:g}",
-        "fewshot": f"{code.pairs} examples\nof the task",
-    }
-    return f"{words[code.name]}\n{'affine' if r2 >= AFFINE else 'not affine'} ({r2:.2f})"
-
-
-@figure("same_examples", runs=_names_of(presets.few_examples), by_default=False)
+@_figure("same_examples", presets.few_examples)
 def draw_same_examples(runs):
     ranked = sorted(runs.values(), key=_gain, reverse=True)
     picture = plotting.new_figure(plotting.WIDTH, 2.8)
     axis = picture.subplots()
-    titles = [f"{_seen(run)} sets,\n{_support_title(run)}" for run in ranked]
+    titles = [f"{sets_seen(run.config)} sets,\n{_support(run)}" for run in ranked]
     _show_gains(axis, dict(zip(titles, ranked, strict=True)))
-    for index, run in enumerate(ranked):
-        kernel = score(run, "ood.interpolator_gain").mean()
-        axis.plot(index - 0.3, kernel, "D", **plotting.PREDICTED)
-    plotting.label_mark(axis, "interpolation, OOD", "D", **plotting.PREDICTED)
+    kernel, x = scores(ranked, "ood.interpolator_gain").mean(axis=1), np.arange(len(ranked)) - 0.3
+    axis.plot(x, kernel, "D", label="interpolation, OOD", **plotting.PREDICTED)
     axis.set_xlabel("sets that are seen")
     plotting.legend_below(picture, axis, ncols=5)
     return picture
 
 
-@figure("scale3", runs=_names_of(presets.sets_and_widths, presets.more_modules), by_default=False)
+@_figure("scale3", presets.sets_and_widths, presets.more_modules)
 def draw_neurons(runs):
     built = constructions.CONSTRUCTED
     picture = plotting.new_figure(plotting.WIDTH, 5.2)
     relus, error, knots, trained = axes = picture.subplots(2, 2).ravel()
-    exact = pd.DataFrame(built.exact).groupby("modules")
-    exact = exact.agg({"max_error": "max", "neurons": "first"})
-    for axis, values in ((relus, exact.neurons), (error, exact.max_error)):
+    exact = pd.DataFrame(built.rows("exact")).groupby("modules")
+    for axis, values in ((relus, exact.neurons.first()), (error, exact.max_error.max())):
         axis.plot(values, "o-", color=plotting.GREY, markersize=4)
     relus.set(xlabel="modules", ylabel="ReLUs", xlim=(0, None), ylim=(0, None))
     error.set(ylim=(1e-7, 1e-4), ylabel="largest error")
     plotting.log_scale(error, "y")
     error.axhline(neurons.EXACT, **plotting.DOTTED, label="criterion: exact in float32")
-    _count_axis(error, exact.index, "modules")
-    for table, style in ((built.graded, "o-"), (built.graded_own, "-")):
-        table = pd.DataFrame(table)
+    _count_axis(error, values.index, "modules")
+    for name, style in (("graded", "o-"), ("graded_own", "-")):
+        table = pd.DataFrame(built.rows(name))
         table["log_error"] = np.log(1 - table.r2) / 2
         for (modules, rows), color in _colored(dict(list(table.groupby("modules")))):
             errors = np.exp(rows.groupby("neurons").log_error.mean())
-            label = f"{modules} modules" if style == "o-" else None
+            label = f"{modules} modules" if name == "graded" else None
             knots.plot(errors, style, color=color, markersize=4, linewidth=0.8, label=label)
     plotting.label_mark(knots, "teacher's own interval", "-", "0.4", linewidth=0.8)
     knots.set(xlabel="ReLUs", ylabel="error / standard deviation")
@@ -227,35 +222,34 @@ def draw_neurons(runs):
     plotting.label_seeds(trained)
     _count_axis(trained, list(by_width), "width of an MLP")
     trained.set(ylabel="R² on held-out sets")
-    _finish(axes, ("By hand, k-hot tasks", "Its errors", "By hand, graded tasks", "Trained MLPs"))
+    _finish(axes, "By hand, k-hot tasks", "Its errors", "By hand, graded tasks", "Trained MLPs")
     return picture
 
 
-@figure("scale4", runs=_names_of(presets.sets_and_widths), by_default=False)
+@_figure("scale4", presets.sets_and_widths)
 def draw_decodability(runs):
     picture = plotting.new_figure(plotting.WIDTH, 3.1)
     against, depth, theorem = axes = picture.subplots(1, 3)
-    groups = {"compose": [], "fail": []}
+    composing, failing = [], []
     for (width, of_width), color in _colored(picks.seen_by_width(runs.values())):
         style = {"color": color, "markersize": 3}
         for run in of_width:
-            r2, bound = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding_claims.right(run))
-            before = decoding_claims.layer_r2(run, "untrained.")[:, -1]
-            against.plot(r2, before, ".", color="0.8", markersize=3, zorder=0)
-            against.plot(r2, decoding_claims.layer_r2(run)[:, -1], "o", **style)
-            theorem.plot(bound, run.outputs("decode.active_recovery"), "o", **style)
-            theorem.plot(bound, run.outputs("decode.recovery"), "*", **style)
-            composes = _gain(run) >= COMPOSED
-            groups["compose" if composes else "fail"].append(run)
+            r2, bound = score(run, "ood.r2"), 1 - np.sqrt(1 - score(run, "ood.task_accuracy"))
+            trained, before = (run.layers(f"decode.{kind}ood_r2") for kind in ("", "untrained."))
+            against.plot(r2, before[:, -1], ".", color="0.8", markersize=3, zorder=0)
+            against.plot(r2, trained[:, -1], "o", **style)
+            for mark, name in (("o", "active_recovery"), ("*", "recovery")):
+                theorem.plot(bound, run.outputs(f"decode.{name}"), mark, **style)
+            (composing if _gain(run) >= COMPOSED else failing).append((trained, before))
         plotting.label_mark(against, f"width {width}", **style)
-    for (title, chosen), color in zip(
-        groups.items(), (plotting.GREEN, plotting.VIOLET), strict=True
+    for chosen, title, color in (
+        (composing, "compose", plotting.GREEN),
+        (failing, "fail", plotting.VIOLET),
     ):
-        kinds = {"-": "", ":": "untrained."} if chosen else {}
-        for dash, kind in kinds.items():
-            values_TxL = np.mean([decoding_claims.layer_r2(run, kind) for run in chosen], axis=0)
-            layers, label = range(values_TxL.shape[1]), title if dash == "-" else None
-            plotting.draw_band(depth, layers, values_TxL, dash, color, label=label)
+        means_SxL = np.mean(chosen, axis=0) if chosen else ()
+        for values_SxL, dash, label in zip(means_SxL, "-:", (title, None), strict=False):
+            layers = range(values_SxL.shape[1])
+            plotting.draw_band(depth, layers, values_SxL, dash, color, label=label)
     depth.set_xticks(layers, ["code", *layers[1:]])
     depth.set(xlabel="layer", ylabel="R² of the latent, held-out sets")
     against.set(xlabel="R² on held-out sets", ylabel="R² of the latent, last layer")
@@ -266,33 +260,28 @@ def draw_decodability(runs):
     plotting.label_mark(depth, "before training", ":", "0.4")
     plotting.label_mark(theorem, "modules", markersize=3)
     plotting.label_mark(theorem, "latents", "*")
-    _finish(axes, ("Readout and student", "By layer", "Against the theorem"))
+    _finish(axes, "Readout and student", "By layer", "Against the theorem")
     return picture
 
 
-@figure("scale1d", runs=_names_of(presets.architectures), by_default=False)
+@_figure("scale1d", presets.architectures)
 def draw_architectures(runs):
     picture = plotting.new_figure(plotting.WIDTH, 2.7)
     axes = picture.subplots(1, 2, sharey=True)
     for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=True):
-        for of_modules in picks.seen_by_modules(runs.values(), model).values():
-            _show_sets(axis, of_modules, "r2", plotting.OOD_COLOR, "on held-out sets")
-            _baselines(axis, of_modules[-1], {"bilinear": "bilinear map"})
-        plotting.label_mark(axis, "on seen sets", "--", plotting.OOD_COLOR, linewidth=1)
-        axis.set_ylim(0, 1.03)
+        (students,) = picks.seen_by_modules(runs.values(), model).values()
+        _show_students(axis, students, "r2", {"bilinear": "bilinear map"})
     axes[0].set_ylabel("R²")
-    _finish(axes, ("Transformer", "Hypernetwork"))
+    _finish(axes, "Transformer", "Hypernetwork")
     return picture
 
 
-@figure("gridworld", runs=_names_of(presets.preferences), by_default=False)
+@_figure("gridworld", presets.preferences)
 def draw_gridworld(runs):
     picture = plotting.new_figure(plotting.COLUMN, 2.7)
-    axis, ranked = picture.subplots(), sorted(runs.values(), key=_seen)
-    _show_sets(axis, ranked, "step_accuracy", plotting.OOD_COLOR, "on held-out sets")
-    _baselines(axis, ranked[-1], PLANS)
-    plotting.label_mark(axis, "on seen sets", "--", plotting.OOD_COLOR, linewidth=1)
-    axis.set(ylabel="share of right steps", ylim=(0, 1.03))
+    axis = picture.subplots()
+    _show_students(axis, list(runs.values()), "step_accuracy", PLANS)
+    axis.set_ylabel("share of right steps")
     axis.legend(**plotting.LEGEND)
     return picture
 
@@ -301,6 +290,6 @@ def draw_gridworld(runs):
 def draw_middle(runs):
     draws = [run for name, run in picks.more(runs).items() if name.startswith("draws_")]
     picture, axes = _show_sets_and_widths(draws)
-    _show_gains(axes[-1], {_support_title(run): run for run in sorted(draws, key=_size)})
-    _finish(axes, ("R²", "Gain over the bilinear map", "Gain by choice of sets"))
+    _show_gains(axes[-1], {_support(run): run for run in draws})
+    _finish(axes, "R²", "Gain over the bilinear map", "Gain by choice of sets")
     return picture

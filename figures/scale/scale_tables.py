@@ -20,15 +20,12 @@ def baseline(run, predictor: str, region: str = "ood") -> float | None:
 
 
 def table(runs: dict) -> list[str]:
-    """Lines on what every student of modules or preferences, and every decoder of bumps, scores
-    beside trivial predictors. Only the config and the summary of a run are needed."""
-    groups = {"modules": [], "preference": [], "middle": [], "decoders": []}
-    for name, run in runs.items():
-        kind = name.partition("_")[0].replace("few", "modules")
-        groups[kind if kind in groups else "decoders"].append(run)
-    draws = [run for name, run in more(runs).items() if name.startswith("draws_")]
-    parts = (
-        _beside_trivial(
+    """Lines on what every student of modules or preferences scores beside trivial predictors. Only
+    the config and the summary of a run are needed."""
+    every = runs | more(runs)
+    lines = []
+    for intro, scores, predictors, kinds in (
+        (
             "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
             ".95 or more; R² of trivial predictors.",
             {"R²": "r2", "gain": "gain", "task R² ≥ .95": "task_accuracy"},
@@ -37,33 +34,24 @@ def table(runs: dict) -> list[str]:
                 "sum of singles": "sum_of_singles",
                 "nearest seen": "nearest_seen",
             },
-            [*groups["modules"], *draws],
+            ("modules_", "few_", "draws_"),
         ),
-        _beside_trivial(
+        (
             "Students of preferences: the share of right steps and of episodes without a wrong "
             "one; right steps of trivial predictors.",
             {"step accuracy": "step_accuracy", "episode accuracy": "episode_accuracy"},
             {"most frequent action": "majority", "nearest plan": "nearest_seen"},
-            groups["preference"],
+            ("preference_",),
         ),
-        tables.errors_of_images({run.config.name: run.summary for run in groups["decoders"]}),
-    )
-    return [line for part in parts if part for line in ("", *part)][1:]
-
-
-def _beside_trivial(intro: str, scores: dict, predictors: dict, runs) -> list[str]:
-    """A table of scores by run and region, and of what predictors score, by title; [] without
-    runs."""
-    rows = [
-        (
-            run.config.name,
-            region.upper(),
-            *(
-                text.with_interval(run.summary["mean"][f"{region}.{name}"])
-                for name in scores.values()
-            ),
-            *(text.number(baseline(run, name, region)) for name in predictors.values()),
-        )
-        for run, region in itertools.product(runs, ("id", "ood"))
-    ]
-    return [intro, "", *tables.table(("run", "region", *scores, *predictors), rows)] if rows else []
+    ):
+        rows = []
+        students = [run for name, run in every.items() if name.startswith(kinds)]
+        for run, region in itertools.product(students, ("id", "ood")):
+            numbers = [run.summary["mean"][f"{region}.{name}"] for name in scores.values()]
+            trivial = [text.number(baseline(run, name, region)) for name in predictors.values()]
+            name = run.config.name, region.upper()
+            rows.append((*name, *map(text.with_interval, numbers), *trivial))
+        if rows:
+            head = "run", "region", *scores, *predictors
+            lines += ["", intro, "", *tables.table(head, rows)]
+    return lines[1:]

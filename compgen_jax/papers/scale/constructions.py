@@ -13,9 +13,8 @@ grows with M, up to the range that entries of at most `largest_entry` allow.
 Dimensions: M modules, H hidden units, I inputs, O outputs, B examples.
 """
 
-from functools import cached_property
+from functools import cache
 from itertools import product
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,13 +29,6 @@ CUT, CUT_DEVIATION = 2.0, 0.87962566103423978  # where JAX's normal is truncated
 REACH = 2.0  # of u + x and u - x for u and x in [-1, 1]
 
 
-class ReluMLP(NamedTuple):
-    """A ReLU MLP of [z; x] with a linear last layer: (in, out) and (out,) by layer."""
-
-    kernels: tuple
-    biases: tuple
-
-
 def respond(teacher: Teacher, z_M, x_I):
     """(O,) readout relu(W x + b), with W and b the modules' sums weighted by z / sqrt(K)."""
     share_M = z_M / teacher.most**0.5
@@ -46,10 +38,11 @@ def respond(teacher: Teacher, z_M, x_I):
     return jnp.matmul(teacher.readout, hidden_H, precision="highest")
 
 
-def apply(network: ReluMLP, z_M, x_I):
-    """(O,) the network's outputs."""
+def apply(network, z_M, x_I):
+    """(O,) the outputs of a ReLU MLP of [z; x] with a linear last layer: by layer, kernel (in, out)
+    and bias (out,)."""
     layer = jnp.concatenate([z_M, x_I])
-    *hidden, last = zip(network.kernels, network.biases, strict=True)
+    *hidden, last = network
     for kernel, bias in hidden:
         layer = jax.nn.relu(jnp.matmul(layer, kernel, precision="highest") + bias)
     return jnp.matmul(layer, last[0], precision="highest") + last[1]
@@ -78,7 +71,7 @@ def draw_tasks(key, teacher: Teacher, count: int, law: str):
     return jnp.where(active_BxM, levels_BxM, 0.0), x_BxI
 
 
-def k_hot(teacher: Teacher) -> ReluMLP:
+def k_hot(teacher: Teacher) -> tuple:
     """The network of 2MH + H neurons that is the teacher at weights of 0 and 1.
 
     With u = w_mj x + b_mj, z u = relu(u + B (z - 1)) - relu(-u + B' (z - 1)) for z in {0, 1},
@@ -93,14 +86,15 @@ def k_hot(teacher: Teacher) -> ReluMLP:
     of_x = np.moveaxis(weights_MxHxI, -1, 0)[..., None] * sign_2
     gates = np.concatenate([of_z, of_x]).reshape(modules + inputs, -1)
     mixed = np.eye(hidden)[:, None, :] * sign_2[:, None] / teacher.most**0.5  # H, 2, H
-    return _network(
+    layers = (
         (gates, (biases_MxHx2 - bound_MxHx2).ravel()),
         (np.tile(mixed.reshape(2 * hidden, hidden), (modules, 1)), np.zeros(hidden)),
         (readout_OxH.T, np.zeros(len(readout_OxH))),
     )
+    return jax.tree.map(np.float32, layers)
 
 
-def graded(teacher: Teacher, knots: int, largest: float | None = None) -> ReluMLP:
+def graded(teacher: Teacher, knots: int, largest: float | None = None) -> tuple:
     """The network of 2HI knots + 2H neurons that is near the teacher at weights in [0, 1] of which
     at most K are not 0.
 
@@ -122,28 +116,26 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> ReluML
     unit_HxI = np.where(half_HxI > 0, half_HxI, 1.0)
     spacing = 2 * REACH / (knots + 1)
     knots_K = spacing * np.arange(1, knots + 1) - REACH
-    sign_2, units = np.array([1.0, -1.0]), (hidden, inputs, 2, knots)
+    sign_2, ones = np.array([1.0, -1.0]), np.ones((hidden, inputs, 2, knots))
 
-    of_z = np.broadcast_to((weights_MxHxI / root / unit_HxI)[..., None, None], (modules, *units))
-    of_x = np.eye(inputs)[:, None, :, None, None] * sign_2[:, None]
-    of_x = np.broadcast_to(of_x, (inputs, *units))
+    of_z = (weights_MxHxI / root / unit_HxI)[..., None, None] * ones
+    of_x = np.eye(inputs)[:, None, :, None, None] * sign_2[:, None] * ones
     squares = np.concatenate([of_z, of_x]).reshape(modules + inputs, -1)
-    square_biases = -(middle_HxI / unit_HxI)[..., None, None] - knots_K
-    square_biases = np.broadcast_to(square_biases, units).ravel()
+    square_biases = (-(middle_HxI / unit_HxI)[..., None, None] - knots_K) * ones
 
     first_slope = spacing - 2 * REACH  # of the interpolated square, at its lower end
     linear_HxI = middle_HxI + half_HxI * first_slope / 2
     passed = np.concatenate([biases_MxH / root, linear_HxI.T])
     shift_H = np.abs(linear_HxI).sum(-1) - _ends(biases_MxH, teacher.most)[0]
 
-    gain = half_HxI[..., None, None] * sign_2[:, None] * 2 * spacing / 4
-    gain = np.broadcast_to(gain, units).reshape(hidden, -1)
-    mixed = (np.eye(hidden)[:, None, :] * gain[..., None]).reshape(-1, hidden)
-    return _network(
-        (np.concatenate([squares, passed], axis=1), np.concatenate([square_biases, shift_H])),
-        (np.concatenate([mixed, np.eye(hidden)]), -shift_H),
+    gain = half_HxI[..., None, None] * sign_2[:, None] * 2 * spacing / 4 * ones
+    mixed = np.eye(hidden)[:, None, :] * gain.reshape(hidden, -1, 1)
+    layers = (
+        (np.hstack([squares, passed]), np.hstack([square_biases.ravel(), shift_H])),
+        (np.concatenate([mixed.reshape(-1, hidden), np.eye(hidden)]), -shift_H),
         (readout_OxH.T, np.zeros(len(readout_OxH))),
     )
+    return jax.tree.map(np.float32, layers)
 
 
 def _ends(entries_Mx, most):
@@ -153,16 +145,7 @@ def _ends(entries_Mx, most):
     return low / most**0.5, high / most**0.5
 
 
-def _network(*layers) -> ReluMLP:
-    kernels, biases = zip(*layers, strict=True)
-    return ReluMLP(*(tuple(map(np.float32, arrays)) for arrays in (kernels, biases)))
-
-
-@jax.jit
-def _both(network, teacher, z_BxM, x_BxI):
-    over_tasks = (None, 0, 0)
-    outputs_BxO = jax.vmap(apply, over_tasks)(network, z_BxM, x_BxI)
-    return outputs_BxO, jax.vmap(respond, over_tasks)(teacher, z_BxM, x_BxI)
+applied, responded = (jax.jit(jax.vmap(function, (None, 0, 0))) for function in (apply, respond))
 
 
 def table(law: str, modules, seeds, knots=(None,), size=16, most=3, count=1000, common=False):
@@ -178,14 +161,14 @@ def table(law: str, modules, seeds, knots=(None,), size=16, most=3, count=1000, 
         tasks = draw_tasks(task_key, teacher, count, law)
         for k in knots:
             network = graded(teacher, k, largest) if k else k_hot(teacher)
-            both = _both(network, teacher, *tasks)
-            outputs_BxO, true_BxO = (np.asarray(a, np.float64) for a in both)
+            outputs_BxO = np.asarray(applied(network, *tasks), np.float64)
+            true_BxO = np.asarray(responded(teacher, *tasks), np.float64)
             mse = np.mean((outputs_BxO - true_BxO) ** 2)
             rows.append(
                 {
                     "modules": number,
                     "knots": k,
-                    "neurons": sum(map(len, network.biases[:-1])),
+                    "neurons": sum(len(bias) for _, bias in network[:-1]),
                     "seed": seed,
                     "max_error": float(np.abs(outputs_BxO - true_BxO).max()),
                     "rmse": float(mse) ** 0.5,
@@ -212,21 +195,14 @@ class Constructed:
     """Rows of `table` for several teachers; it takes a run's place."""
 
     seeds = (0, 1, 2, 3)  # of the teachers
-    knots = (4, 8, 16, 32)
 
-    @cached_property
-    def exact(self) -> list[dict]:
-        return table("khot", (4, 8, 16, 32), self.seeds)
-
-    @cached_property
-    def graded(self) -> list[dict]:
-        """On the interval that no teacher's entries leave."""
-        return table("discrete", (8, 16, 32), self.seeds, self.knots, common=True)
-
-    @cached_property
-    def graded_own(self) -> list[dict]:
-        """On the interval that each teacher's entries keep."""
-        return table("discrete", (8, 16, 32), self.seeds, self.knots)
+    @cache  # noqa: B019  (there is one)
+    def rows(self, name: str) -> list[dict]:
+        """Of the networks that are 'exact'; 'graded', on the interval that no teacher's entries
+        leave; or 'graded_own', on the interval that each teacher's entries keep."""
+        if name == "exact":
+            return table("khot", (4, 8, 16, 32), self.seeds)
+        return table("discrete", (8, 16, 32), self.seeds, (4, 8, 16, 32), common=name == "graded")
 
 
 CONSTRUCTED = Constructed()

@@ -13,11 +13,6 @@ from compgen_jax.metrics.decodability import decode, success_correlation
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import measure, results
 
-OF_GENERATOR = {
-    "cases": [{"case": "flow matching of sprites"}],
-    "runs": {"net": "league_sprites_range_flow_matching"},
-}
-
 
 def told_and_drawn(run):
     """(2, S): Spearman's correlation over held-out combinations of how well linear probes, fitted
@@ -39,7 +34,14 @@ def told_and_drawn(run):
     return correlations
 
 
-def _tells(net, beyond_untrained: bool):
+@claim(
+    "S5",
+    cases=[{"case": "flow matching of sprites"}],
+    runs={"net": "league_sprites_range_flow_matching"},
+)
+def decodability_tells_what_is_drawn(net, beyond_untrained=False):
+    """A generator fails to draw the held-out combinations whose factors are read worst off its last
+    layer: {case}."""
     cells = net.late.cells
     trained, untrained = told_and_drawn(net)
     yield learnt(mean_score(cells, "rendered", ~cells.held_out), "share rendered ID")
@@ -54,15 +56,9 @@ def _tells(net, beyond_untrained: bool):
     yield note("that of the untrained network", untrained)
 
 
-@claim("S5", **OF_GENERATOR)
-def decodability_tells_what_is_drawn(net):
-    """A generator fails to draw the held-out combinations whose factors are read worst off its last
-    layer: {case}."""
-    yield from _tells(net, beyond_untrained=False)
-
-
-@claim("S5.untrained", **OF_GENERATOR)
-def decodability_tells_more_than_before_training(net):
-    """The factors read off its last layer tell better which held-out combinations a generator fails
-    to draw than those read off the same layer before training: {case}."""
-    yield from _tells(net, beyond_untrained=True)
+decodability_tells_more_than_before_training = decodability_tells_what_is_drawn.variant(
+    "S5.untrained",
+    "The factors read off its last layer tell better which held-out combinations a generator fails "
+    "to draw than those read off the same layer before training: {case}.",
+    beyond_untrained=True,
+)

@@ -7,9 +7,9 @@ need.
 import numpy as np
 import pandas as pd
 
-from compgen_jax.claims import below, claim, doubtful, learnt, note
+from compgen_jax.claims import below, claim, learnt, note
 from compgen_jax.papers.scale import constructions, picks
-from compgen_jax.papers.scale.quantities import bracketed, needed_for, not_bracketed, scores, slope
+from compgen_jax.papers.scale.quantities import exponent, needed_for, scores
 
 EXACT = 1e-5  # error of a network in float32 that is exact
 SLOPE, NEURONS, EXPONENT = -1.5, 1.1, 1.25
@@ -24,7 +24,7 @@ BUILT = {"built": "constructions", "students": "modules_*"}
 def k_hot_is_exact(built, students):
     """Two ReLUs for each hidden unit of each module, and one for each hidden unit, compute every
     k-hot task exactly."""
-    table = pd.DataFrame(built.exact).pivot(index="modules", columns="seed")
+    table = pd.DataFrame(built.rows("exact")).pivot(index="modules", columns="seed")
     per_module = table.neurons.div(table.index, axis=0)
     growth = (per_module.iloc[-1] / per_module.iloc[0]).tolist()
     yield below(EXACT, table.max_error.max().tolist(), "largest error, float32")
@@ -32,29 +32,28 @@ def k_hot_is_exact(built, students):
     yield below(NEURONS, growth, name, ratio=True)
 
 
-def needs_no_more(rows, most_neurons: float, where: str = ""):
-    slopes, needed = constructions.scaling(rows, ERROR)
-    seeds = sorted({seed for _, seed in needed})
-    steepest = [max(slopes[case] for case in slopes if case[1] == seed) for seed in seeds]
-    yield below(SLOPE, steepest, f"slope of log error on log knots{where}")
-    ratio = [needed[HIGH, seed] / needed[LOW, seed] for seed in seeds]
-    yield below(
-        most_neurons, ratio, f"neurons at equal error, M = {HIGH} / {LOW}{where}", ratio=True
-    )
-
-
 @claim("S3b", figure="scale3", cases=[{"case": "graded"}], runs=BUILT)
-def graded_needs_as_many(built, students):
+def graded_needs_as_many(built, students, own_interval=False):
     """Graded tasks need as many ReLUs whatever the number of modules."""
-    yield from needs_no_more(built.graded, NEURONS)
+    tables = [("graded", NEURONS, "")]
+    if own_interval:
+        tables.append(("graded_own", HALFWAY, ", on the teacher's own interval"))
+    for rows, most, where in tables:
+        slopes, needed = constructions.scaling(built.rows(rows), ERROR)
+        seeds = sorted({seed for _, seed in needed})
+        steepest = [max(slopes[case] for case in slopes if case[1] == seed) for seed in seeds]
+        yield below(SLOPE, steepest, f"slope of log error on log knots{where}")
+        ratio = [needed[HIGH, seed] / needed[LOW, seed] for seed in seeds]
+        name = f"neurons at equal error, M = {HIGH} / {LOW}{where}"
+        yield below(most, ratio, name, ratio=True)
 
 
-@claim("S3b.own_interval", figure="scale3", cases=[{"case": "graded"}], runs=BUILT)
-def graded_needs_few_on_its_own_interval(built, students):
-    """Graded tasks need far fewer ReLUs than in proportion to the modules, also where few modules
-    have smaller mixed weights to approximate."""
-    yield from needs_no_more(built.graded, NEURONS)
-    yield from needs_no_more(built.graded_own, HALFWAY, ", on the teacher's own interval")
+graded_needs_few_on_its_own_interval = graded_needs_as_many.variant(
+    "S3b.own_interval",
+    "Graded tasks need far fewer ReLUs than in proportion to the modules, also where few modules "
+    "have smaller mixed weights to approximate.",
+    own_interval=True,
+)
 
 
 @claim("S3c", figure="scale3", cases=[{"case": "trained"}], runs={"students": "modules_*"})
@@ -64,17 +63,14 @@ def width_grows_no_faster_than_modules(students):
     by_modules = picks.width_by_modules(students)
     if len(by_modules) < 2 or min(map(len, by_modules.values())) < 2:
         return
-    needed = np.stack(
-        [
-            needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
-            for of_width in by_modules.values()
-        ]
-    )
+    needed = [
+        needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
+        for of_width in by_modules.values()
+    ]
     widest = [of_width[max(of_width)] for of_width in by_modules.values()]
     yield learnt(scores(widest, "id.r2").min(axis=0), "R² ID at the widest")
-    modules, width = list(by_modules), bracketed(needed)
-    exponent = slope(np.log(modules), np.log(width))
-    exponent = doubtful(exponent, not_bracketed(needed, "the narrowest"))
-    yield below(EXPONENT, exponent, "exponent of the width on the modules")
-    for number, width_S in zip(modules, width, strict=True):
+    of_modules = exponent(list(by_modules), needed, "the narrowest")
+    yield below(EXPONENT, of_modules, "exponent of the width on the modules")
+    for number, width_S in zip(by_modules, needed, strict=True):
+        width_S = np.where(width_S > 0, width_S, np.nan)
         yield note(f"width needed at {number} modules", width_S)

@@ -1,6 +1,8 @@
 """How claims and figures of the second paper pick among finished runs by their configs."""
 
-from compgen_jax.config import Config, field_value
+import pandas as pd
+
+from compgen_jax.config import Config
 from compgen_jax.papers.scale import constructions
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import module_supports
@@ -33,57 +35,44 @@ def seen_by_width(runs) -> dict[int, list]:
     """{width: runs by rising number of sets seen}, of widths at which every such number was
     trained. All runs have the number of modules that has the most such runs."""
     largest = {}
-    for students in _by(_plain(runs), "task.modules").values():
-        seen = {sets_seen(run.config) for run in students}
-        widths = _by(students, "model.width")
-        full = {width: of_width for width, of_width in widths.items() if len(of_width) == len(seen)}
-        if sum(map(len, full.values())) > sum(map(len, largest.values())):
-            largest = full
+    for _, of_modules in _plain(runs).groupby("modules"):
+        widths = {
+            width: list(of_width.run)
+            for width, of_width in of_modules.groupby("width")
+            if len(of_width) == of_modules.seen.nunique()
+        }
+        if sum(map(len, widths.values())) > sum(map(len, largest.values())):
+            largest = widths
     return largest
 
 
 def seen_by_modules(runs, model: str = "task_mlp") -> dict[int, list]:
     """{number of modules: runs by rising number of sets seen}, at least two, at the width of most
     runs. Shares are those that are held out of every number of modules."""
-    widths = _by(_plain(runs, model), "model.width")
-    modules = _by(max(widths.values(), key=len, default=[]), "task.modules")
-    shares = [set(_by(students, "task.support.held_out_share")) for students in modules.values()]
-    chosen = {}
-    for number, students in modules.items():
-        common = set.intersection(*shares)
-        runs = [run for run in students if run.config.task.support.held_out_share in common]
-        if len(runs) > 1:
-            chosen[number] = runs
-    return chosen
+    table = _plain(runs, model)
+    table = table[table.width == table.width.mode().min()]
+    common = table.groupby("share").modules.nunique() == table.modules.nunique()
+    by_modules = table[table.share.map(common).astype(bool)].groupby("modules")
+    return {modules: list(rows.run) for modules, rows in by_modules if len(rows) > 1}
 
 
 def width_by_modules(runs) -> dict[int, dict]:
     """{number of modules: {width: run}} with the most sets seen, of widths that every number of
     modules was trained at."""
-    by_modules = {}
-    for modules, students in _by(_plain(runs), "task.modules").items():
-        most = sets_seen(students[-1].config)
-        by_modules[modules] = {
-            run.config.model.width: run for run in students if sets_seen(run.config) == most
-        }
-    common = sorted(set.intersection(*map(set, by_modules.values()))) if by_modules else []
-    return {modules: {w: of_width[w] for w in common} for modules, of_width in by_modules.items()}
+    table = _plain(runs)
+    most = table[table.seen == table.groupby("modules").seen.transform("max")]
+    grid = most.pivot(index="modules", columns="width", values="run").dropna(axis=1)
+    return {modules: dict(of_width) for modules, of_width in grid.iterrows()}
 
 
-def _plain(runs, model: str = "task_mlp") -> list:
-    """Students that are given the latent itself and saw sets at random."""
-    return [
-        run
-        for run in runs
-        if run.config.task.code.name == "identity"
-        and run.config.task.support.name == "random"
-        and run.config.model.name == model
-    ]
-
-
-def _by(runs, field: str) -> dict:
-    """The runs by rising value of a field of their configs, each group by sets seen."""
-    groups = {}
-    for run in sorted(runs, key=lambda run: sets_seen(run.config)):
-        groups.setdefault(field_value(run.config, field), []).append(run)
-    return dict(sorted(groups.items()))
+def _plain(runs, model: str = "task_mlp") -> pd.DataFrame:
+    """By rising number of sets seen, the students that are given the latent itself and saw sets at
+    random."""
+    rows = []
+    for run in runs:
+        task, width, seen = run.config.task, run.config.model.width, sets_seen(run.config)
+        kind = task.code.name, task.support.name, run.config.model.name
+        if kind == ("identity", "random", model):
+            rows.append((task.modules, width, seen, task.support.held_out_share, run))
+    table = pd.DataFrame(rows, columns=["modules", "width", "seen", "share", "run"])
+    return table.sort_values("seen", kind="stable")

@@ -7,6 +7,7 @@ So claims such as S1a.gain judge gains.
 
 import numpy as np
 
+from compgen_jax.claims import doubtful
 from compgen_jax.metrics.decodability import midranks
 
 COMPOSED = 0.5  # gain on held-out sets from which a network composes
@@ -27,35 +28,30 @@ def needed_for(sizes_K, scores_KxS, target: float = COMPOSED):
     linear in the size's logarithm. It is 0 if all sizes reach the target, so that fewer might, and
     NaN if the largest does not."""
     order = np.argsort(sizes_K)
-    logs, scores_KxS = np.log(np.asarray(sizes_K, float)[order]), np.asarray(scores_KxS)[order]
-    needed = []
-    for values in scores_KxS.T:
-        below = np.flatnonzero(values < target)
-        if not len(below):
+    logs, needed = np.log(np.asarray(sizes_K, float)[order]), []
+    for values in np.asarray(scores_KxS)[order].T:
+        k = max(np.flatnonzero(values < target), default=-1)
+        if k < 0:
             needed.append(0.0)
-        elif below[-1] == len(values) - 1:
+        elif k == len(values) - 1:
             needed.append(np.nan)
         else:
-            k = below[-1]
             share = (target - values[k]) / (values[k + 1] - values[k])
             needed.append(np.exp(logs[k] + share * (logs[k + 1] - logs[k])))
     return np.array(needed)
 
 
-def bracketed(needed):
-    """Thresholds of `needed_for`, NaN where they are only bounds."""
-    return np.where(np.asarray(needed) > 0, needed, np.nan)
-
-
-def not_bracketed(needed, least: str) -> str:
-    """Why nothing is concluded from thresholds of `needed_for`; '' if all are numbers."""
-    needed = np.asarray(needed)
+def exponent(sizes_G, needed_GxS, least: str):
+    """(S,): the slope of the logarithm of what is needed (`needed_for`) on that of sizes; nothing
+    is concluded from thresholds that are only bounds, as `least` is enough or all too few."""
+    needed = np.stack(needed_GxS)
     counts = {
         "not reached": np.isnan(needed).sum(),
         f"reached with {least}": (needed == 0).sum(),
     }
     reasons = [f"{words} in {n} of {needed.size}" for words, n in counts.items() if n]
-    return ", ".join(reasons)
+    bracketed = np.where(needed > 0, needed, np.nan)
+    return doubtful(slope(np.log(sizes_G), np.log(bracketed)), ", ".join(reasons))
 
 
 def slope(x_K, values_KxS):

@@ -7,6 +7,7 @@ R^2 of .988, .993 and .994 on another seed (width 256, 69 sets seen); the best w
 """
 
 import functools
+from functools import partial
 
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
@@ -301,8 +302,13 @@ def named(scale: str, configs) -> dict[str, Config]:
     return by_name
 
 
-def sets_and_widths(scale: str) -> dict[str, Config]:
-    return named(scale, singles(scale, "hyperteacher"))
+def students(sweep: str, scale: str) -> dict[str, Config]:
+    return named(scale, singles(scale, sweep))
+
+
+sets_and_widths = partial(students, "hyperteacher")
+supports = partial(students, "supports")  # with as many sets seen
+more_modules = partial(students, "modules")  # of each, the same share of the sets is seen
 
 
 def codes(scale: str) -> dict[str, Config]:
@@ -314,26 +320,16 @@ def codes(scale: str) -> dict[str, Config]:
         for config in configs
         if config.task.code.name == "invertible"
     ]
-    if scale == "quick":
-        for k, config in enumerate(configs):
-            steps, rate = SLOW_STEPS, QUICK_RATE
-            if config.task.code.name == "fewshot":
-                steps, rate = FEWSHOT_STEPS, FEWSHOT_RATE
-            elif config.task.code.name == "orthogonal" or config.task.code.std == AUTHORS_STD:
-                steps = QUICK_STEPS
-            fields = {"training.steps": steps, "training.learning_rate": rate}
-            configs[k] = changed(config, fields)
+    steps = {"fewshot": FEWSHOT_STEPS, "orthogonal": QUICK_STEPS}
+    for k, config in enumerate(configs if scale == "quick" else ()):
+        code, fields = config.task.code, {"training.learning_rate": QUICK_RATE}
+        fields["training.steps"] = steps.get(code.name, SLOW_STEPS)
+        if code.name == "fewshot":
+            fields["training.learning_rate"] = FEWSHOT_RATE
+        elif code.std == AUTHORS_STD:
+            fields["training.steps"] = QUICK_STEPS
+        configs[k] = changed(config, fields)
     return named(scale, configs)
-
-
-def supports(scale: str) -> dict[str, Config]:
-    """By support, with as many sets seen."""
-    return named(scale, singles(scale, "supports"))
-
-
-def more_modules(scale: str) -> dict[str, Config]:
-    """By number of modules and width, the same share of the sets seen."""
-    return named(scale, singles(scale, "modules"))
 
 
 def sets_needed(scale: str) -> dict[str, Config]:
@@ -349,9 +345,9 @@ def sets_needed(scale: str) -> dict[str, Config]:
 
 
 def architectures(scale: str) -> dict[str, Config]:
-    """Transformers and hypernetworks by sets seen."""
-    modules = STUDENT.config(scale).task.modules
+    """Transformers and hypernetworks by sets seen, at one number of modules."""
     configs = singles(scale, "task_transformer", "tasks_needed_transformer", "hypernetwork")
+    modules = STUDENT.config(scale).task.modules
     return named(scale, [config for config in configs if config.task.modules == modules])
 
 

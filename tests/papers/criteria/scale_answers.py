@@ -173,7 +173,7 @@ def exact(name):
     rows = table("discrete", knots=(32,)) if name == "graded" else table("khot")
     banks = name == "bank per task"
     rows = [row | {"neurons": comb(row["modules"], MOST)} if banks else row for row in rows]
-    return {"built": SimpleNamespace(seeds=SEEDS, exact=rows), "students": []}
+    return {"built": SimpleNamespace(seeds=SEEDS, rows=lambda _: rows), "students": []}
 
 
 def graded(name):
@@ -187,12 +187,11 @@ def graded(name):
         scaled = {"rmse": row["rmse"] * factor, "r2": 1 - (1 - row["r2"]) * factor**2}
         return row | scaled | {"neurons": row["neurons"] * neurons.get(name, 1)}
 
-    tables = [
-        [changed_row(row) for row in table("discrete", knots=(4, 8, 16, 32), common=common)]
-        for common in (True, False)
-    ]
-    built = SimpleNamespace(seeds=SEEDS, graded=tables[0], graded_own=tables[1])
-    return {"built": built, "students": []}
+    def rows(of):
+        drawn = table("discrete", knots=(4, 8, 16, 32), common=of == "graded")
+        return list(map(changed_row, drawn))
+
+    return {"built": SimpleNamespace(seeds=SEEDS, rows=rows), "students": []}
 
 
 GROWTH = {  # exponent of the needed width on the modules, its value at 8 modules, R² ID

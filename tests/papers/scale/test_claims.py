@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
 from compgen_jax.claims import judge_all
@@ -12,10 +13,6 @@ from compgen_jax.papers.scale import scale_presets as rows
 from compgen_jax.papers.scale.scale_claims import CLAIMS
 from tests.papers.criteria.scale_answers import known_run
 from tests.papers.decoders import judged
-
-
-def place(run) -> tuple:
-    return run.config.task.modules, picks.sets_seen(run.config), run.config.model.width
 
 
 def run_of(config):
@@ -33,17 +30,19 @@ def run_of(config):
 def test_claims_pick_their_runs_by_config():
     quick, paper = ([run_of(c) for n, c in rows.runs(scale).items() if n.startswith("modules_")]
                     for scale in ("quick", "paper"))  # fmt: skip
+    names = lambda runs: [run.config.name for run in runs]
     by_width = picks.seen_by_width(quick)
     assert list(by_width) == [16, 64, 256]
-    assert list(map(place, by_width[64])) == [(8, seen, 64) for seen in (9, 22, 44, 69)]
+    expected = [f"modules_8_seen_{seen}_width_64_quick" for seen in (9, 22, 44, 69)]
+    assert names(by_width[64]) == expected
     # the shares of every number of modules
-    count = lambda by_modules: {modules: len(own) for modules, own in by_modules.items()}
+    count = lambda by_modules: {modules: len(runs) for modules, runs in by_modules.items()}
     assert count(picks.seen_by_modules(paper)) == dict.fromkeys((8, 12, 16, 24), 4)
     assert count(picks.seen_by_modules(paper, "hypernetwork")) == {16: 4}
     widths = picks.width_by_modules(quick)
     assert list(widths) == [4, 8, 16]
-    found = list(map(place, widths[16].values()))
-    assert found == [(16, 522, width) for width in (32, 64, 128, 256)]
+    expected = [f"modules_16_seen_522_width_{width}_quick" for width in (32, 64, 128, 256)]
+    assert names(widths[16].values()) == expected
 
 
 def test_draws_stand_for_the_seeds_of_one_run():
@@ -52,8 +51,8 @@ def test_draws_stand_for_the_seeds_of_one_run():
     assert len(more) == 9 + 5 + 1
     one = more["draws_seen_60_width_512"]
     assert one.seeds == (0, 1, 2, 3, 4, 5)
-    np.testing.assert_array_equal(quantities.score(one, "ood.gain"), range(6))
-    np.testing.assert_array_equal(one.layers("any")[:, 1], range(6))
+    assert_array_equal(quantities.score(one, "ood.gain"), range(6))
+    assert_array_equal(one.layers("any")[:, 1], range(6))
     # as many draws, but not the same ones
     runs["middle_seen_60_width_512_draw_9"] = runs.pop("middle_seen_60_width_512_draw_3")
     assert picks.more(runs).keys() == {"constructions"}
@@ -70,15 +69,17 @@ def test_needed_for_interpolates_in_the_logarithm_and_says_if_it_is_a_bound():
         [0.4, 0.6, 0.7, 0.8],  # the most do not
         [0.5, 0.1, 0.2, 0.3],  # just the most do
     ]).T  # fmt: skip
-    needed = quantities.needed_for(sets, gains)
     expected = [20 * 2**0.5, 20 * 2**0.25, 0, np.nan, 80]
-    np.testing.assert_allclose(needed, expected, rtol=1e-12)
-    numbers = [*expected[:2], np.nan, np.nan, 80]
-    np.testing.assert_allclose(quantities.bracketed(needed), numbers)
-    assert quantities.not_bracketed(needed, "the fewest sets") == (
-        "not reached in 1 of 5, reached with the fewest sets in 1 of 5"
-    )
-    assert quantities.not_bracketed(needed[:2], "the fewest sets") == ""
+    assert_allclose(quantities.needed_for(sets, gains), expected, rtol=1e-12)
+
+
+def test_exponents_are_slopes_of_numbers_that_are_more_than_bounds():
+    needed, sizes = np.random.default_rng(0).uniform(1, 9, (4, 5)), [4, 8, 16, 20]
+    expected = [np.polyfit(np.log(sizes), np.log(column), 1)[0] for column in needed.T]
+    assert_allclose(quantities.exponent(sizes, needed, "the fewest sets"), expected, rtol=1e-10)
+    needed[0, :2] = np.nan, 0
+    reason = quantities.exponent(sizes, needed, "the fewest sets")["undecided_because"]
+    assert reason == "not reached in 1 of 20, reached with the fewest sets in 1 of 20"
 
 
 def run_with(id_r2=1.0, ood=1.0, **fields):
@@ -124,25 +125,13 @@ def test_the_exponent_of_sets_needed_is_that_of_their_law():
     assert s1c(-1.0)["reason"].startswith("reached with the fewest sets in 12 of 12")
 
 
-def test_slopes_are_least_squares():
+def test_correlations_are_scipys_within_groups():
     rng = np.random.default_rng(0)
-    x, values = np.log2([16, 64, 256, 300]), rng.normal(size=(4, 5))
-    expected = [np.polyfit(x, column, 1)[0] for column in values.T]
-    np.testing.assert_allclose(quantities.slope(x, values), expected, rtol=1e-10)
-
-
-def test_spearman_beside_scipy():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        a, b = rng.integers(0, 5, 7).astype(float), rng.normal(size=7)
-        assert quantities.spearman(a, b) == pytest.approx(spearmanr(a, b)[0], abs=1e-12)
-    assert quantities.spearman(np.ones(4), b[:4]) == 0.0
-
-
-def test_correlations_are_within_groups():
-    """Two groups whose levels differ; in one a number rises with success, in the other it falls."""
-    r2 = np.array([0.1, 0.2, 0.4])[:, None].repeat(4, axis=1)
-    for sign, expected in ((-1, 0), (1, 1)):
-        numbers = np.arange(3)[:, None] * np.ones(4)
-        groups = [numbers, sign * numbers + 100]
-        np.testing.assert_allclose(quantities.correlation([r2, r2], groups), expected)
+    a, b = rng.integers(0, 5, (3, 7, 4)).astype(float), rng.normal(size=(3, 7, 4))
+    a[2, :, 3] = 1.0  # with which nothing varies
+    expected = [
+        np.mean([spearmanr(a[g, :, s], b[g, :, s])[0] for g in range(3 - (s == 3))])
+        for s in range(4)
+    ]
+    expected[3] *= 2 / 3
+    assert_allclose(quantities.correlation(a, b + 100 * np.arange(3)[:, None, None]), expected)

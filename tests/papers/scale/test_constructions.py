@@ -11,11 +11,9 @@ from compgen_jax.tasks.modules import Modules
 from tests.tasks.test_modules import by_hand
 
 
-@cache
-def draw_teacher(seed, *sizes):
-    draw = jax.jit(lambda key: constructions.draw_teacher(key, *sizes))
-    *drawn, most = draw(jax.random.key(seed))
-    return constructions.Teacher(*map(np.asarray, drawn), int(most))
+def draw_teacher(key, *sizes):
+    draw = jax.jit(lambda key: constructions.draw_teacher(key, *sizes)[:3])
+    return constructions.Teacher(*jax.device_get(draw(key)), sizes[-1])
 
 
 def draw_tasks(key, teacher, count, law):
@@ -24,7 +22,7 @@ def draw_tasks(key, teacher, count, law):
 
 @cache
 def case(modules, size, law, count=40, most=3):
-    teacher = draw_teacher(modules + 100 * size, modules, size, size, size, most)
+    teacher = draw_teacher(jax.random.key(modules), modules, size, size, size, most)
     return teacher, *draw_tasks(jax.random.key(7), teacher, count, law)
 
 
@@ -49,7 +47,11 @@ def test_no_entry_of_a_drawn_teacher_is_beyond_the_largest():
     """The law itself: tests/tasks/test_modules.py."""
     assert constructions.SCALE == Modules().scale  # as of the tasks' teacher
     largest = constructions.largest_entry(16)
-    assert 0.97 * largest < np.abs(draw_teacher(0, 64, 16, 32, 24, 3).weights).max() <= largest
+    assert (
+        0.97 * largest
+        < np.abs(draw_teacher(jax.random.key(0), 64, 16, 32, 24, 3).weights).max()
+        <= largest
+    )
 
 
 @pytest.mark.parametrize(("modules", "active"), [(2, 2), (8, 3)])
@@ -71,13 +73,13 @@ def test_k_hot_is_exact_with_neurons_linear_in_the_modules(modules, size):
     for inputs in (x_BxI, np.where(x_BxI > 0, np.float32(1), np.float32(-1))):
         assert errors(partial(constructions.apply, network), teacher, z_BxM, inputs).max() < 1e-5
     widths = [modules + size, 2 * modules * size, size, size]
-    assert [kernel.shape for kernel in network.kernels] == [*zip(widths, widths[1:], strict=False)]
+    assert [kernel.shape for kernel, _ in network] == [*zip(widths, widths[1:], strict=False)]
 
 
 def test_gates_of_k_hot_are_closed_by_the_least_bound():
     """At z = 0 the greatest u over the inputs' corners brings a gate to 0, and no higher."""
-    teacher = draw_teacher(0, 2, 3, 4, 2, 2)
-    kernel, bias = (part[0] for part in constructions.k_hot(teacher)[:2])
+    teacher = draw_teacher(jax.random.key(0), 2, 3, 4, 2, 2)
+    kernel, bias = constructions.k_hot(teacher)[0]
     corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     before = corners @ np.asarray(kernel)[2:] + bias[None]
     np.testing.assert_allclose(before.max(axis=0), 0.0, atol=1e-6)
@@ -106,7 +108,7 @@ def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
             error = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI).max()
             guaranteed = guarantee(teacher, knots, largest).max()
             assert guaranteed / 200 < error < guaranteed
-            assert len(network.biases[0]) + len(network.biases[1]) == 2 * 8 * 8 * knots + 2 * 8
+            assert sum(len(bias) for _, bias in network[:2]) == 2 * 8 * 8 * knots + 2 * 8
 
 
 def test_slopes_and_neurons_of_a_known_table():
@@ -125,13 +127,11 @@ def test_slopes_and_neurons_of_a_known_table():
 def test_rows_are_of_the_errors_over_all_tasks():
     (row,) = constructions.table("discrete", (8,), (5,), (3,), size=8, count=40)
     keys = jax.random.split(jax.random.key(5))
-    draw = jax.jit(lambda key: constructions.draw_teacher(key, 8, 8, 8, 8, 3))
-    teacher = constructions.Teacher(*map(np.asarray, draw(keys[0])[:3]), 3)
-    z_BxM, x_BxI = draw_tasks(keys[1], teacher, 40, "discrete")
-    network, true = constructions.graded(teacher, 3), answers(teacher, z_BxM, x_BxI)
-    error = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI)
+    teacher = draw_teacher(keys[0], 8, 8, 8, 8, 3)
+    tasks = draw_tasks(keys[1], teacher, 40, "discrete")
+    error = errors(partial(constructions.apply, constructions.graded(teacher, 3)), teacher, *tasks)
     assert row["neurons"] == 2 * 8 * 8 * 3 + 2 * 8
     assert row["max_error"] == pytest.approx(error.max(), abs=1e-5)
     assert row["rmse"] == pytest.approx(np.mean(error**2) ** 0.5, rel=1e-3)
-    variance = true.var(axis=0).mean()
+    variance = answers(teacher, *tasks).var(axis=0).mean()
     assert row["r2"] == pytest.approx(1 - np.mean(error**2) / variance, abs=1e-5)
