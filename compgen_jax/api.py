@@ -1,4 +1,4 @@
-"""The laboratory in Python: train, look at what was learnt, and load it again.
+"""The laboratory in Python; the commands in `launch` call the same functions.
 
     import compgen_jax as cg
 
@@ -6,9 +6,8 @@
     run.predict([[8.0, 7.5]])  # (2, 1, 16, 16): the image that each seed draws
     run.draw(8, 7.5)           # a figure: target, output, and their difference
     run.metrics()              # a DataFrame; also run.cell_table() and run.layers()
-    cg.load("runs/first")      # the same run, tomorrow
 
-The commands in `launch` call the same functions.
+`cg.load("runs/first")` is the same run, tomorrow.
 """
 
 from dataclasses import dataclass, field
@@ -58,8 +57,8 @@ def train(config, workdir, overrides: dict | None = None, progress: bool = True)
 
 
 def sweep(config, workdir, overrides: dict | None = None, progress: bool = True) -> Sweep:
-    """Trains all trials of a sweep, with the arguments and errors of `train`; a trial whose loss
-    stops being finite is recorded as failed."""
+    """Trains all trials of a sweep, as `train`; one whose loss stops being finite is recorded as
+    failed."""
     config = _resolve(config, overrides)
     return Sweep(Path(workdir), config, sweeps.run(config, workdir, progress))
 
@@ -77,8 +76,7 @@ def load(workdir) -> Run | Sweep:
 
 def analyze(workdir, progress: bool = True):
     """Measures every layer of a finished run and returns the DataFrame of `Run.layers`; writes
-    layers.csv, analysis.json and analysis.npz where it may. Raises RunError for a sweep, an
-    unfinished run, or activations that are not finite."""
+    layers.csv, analysis.json and analysis.npz where it may. Raises RunError."""
     return Run.load(workdir, with_networks=False).layers(progress=progress)
 
 

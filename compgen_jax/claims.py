@@ -102,10 +102,7 @@ def between(low: float, high: float, values, name: str, **how) -> Condition:
 
 def most_seeds(does, name: str, above: float = 0.5) -> Condition:
     """The condition that the share of seeds that do something lies above a bound, with its exact
-    binomial interval. A seed does it if it does so at more than half of its late checkpoints.
-
-    Where outcomes are all or none, Student's t over 4 seeds covers a mean of .8 in 59% of samples.
-    """
+    binomial interval. A seed does it if it does so at more than half of its late checkpoints."""
     return Condition(name, np.asarray(does, float), above=above, counted=True)
 
 

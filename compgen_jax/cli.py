@@ -90,8 +90,7 @@ def only_describes(config: Config, cost) -> bool:
 
 def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name; of FILE.py:NAME what get_config(NAME) returns, or an MLP on the task
-    that is a class of this name. Raises ConfigError, with file and line of what the user's file
-    raises."""
+    that is a class of this name. Raises ConfigError."""
     path, _, name = value.partition(":")
     is_preset = ":" not in value and not path.endswith(".py")
     try:
@@ -130,8 +129,8 @@ def _read(text: str, like):
 
 
 def run(main, positional=()):
-    """Runs `main()`; a user's error ends in one line on stderr and a status that is not zero.
-    `positional`: holders of flags whose values may stand alone, a list last."""
+    """Runs `main()`; a user's error ends in one line on stderr. `positional`: holders of flags
+    whose values may stand alone, a list last."""
 
     def guarded(argv):
         del argv

@@ -74,9 +74,9 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """Many trials instead of one run (`compgen-jax sweep`): every combination of `axes` with each
-    of `training.seeds`. `axes` is a dict (or pairs) of field names and values, such as
-    {'task.grid': (24, 28), 'model.width': (32, 64)}. All other fields are those of the config.
+    """Many trials instead of one run: every combination of `axes` with each of `training.seeds`.
+    `axes` is a dict (or pairs) of field names and values, such as {'task.grid': (24, 28),
+    'model.width': (32, 64)}.
 
     Four regions are scored: ID cells that were drawn (`seen`), ID cells that were not (`unseen`),
     held-out cells (`ood`), and `real_points` points between the cells (`real`, none held out).
@@ -95,11 +95,11 @@ class SweepConfig:
 class ExecutionConfig:
     """How a run is carried out: not part of its identity.
 
-    `trials_per_device` bounds memory: so many trials are trained side by side, the others in
-    turn (0 lets the backend decide). It changes results by rounding at most. `chunk_steps` is the
-    number of steps between two moves of the progress bar; it changes no bit. `max_padding` is the
-    largest share of work that a sweep may waste by padding small grids to train beside large ones.
-    `tensorboard` writes the metrics of a run for TensorBoard too.
+    `trials_per_device` bounds memory: so many trials are trained side by side, the others in turn
+    (0 lets the backend decide); results change by rounding at most. `chunk_steps` is the number of
+    steps between two moves of the progress bar. `max_padding` is the largest share of work that a
+    sweep may waste by padding small grids to train beside large ones. `tensorboard` writes the
+    metrics of a run for TensorBoard too.
     """
 
     trials_per_device: int = number(0, low=0)
@@ -137,10 +137,8 @@ class Config:
 
 
 def from_dict(values: dict) -> Config:
-    """The `Config` that `to_dict` (or its JSON) describes; a missing field has its default.
-
-    Raises ConfigError for an unknown field or a bad value.
-    """
+    """The `Config` that `to_dict` (or its JSON) describes; a missing field has its default. Raises
+    ConfigError."""
     return settings.build(Config, values, ROOT)
 
 

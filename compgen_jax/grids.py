@@ -69,8 +69,8 @@ def offsets(sizes, ordered=None, periods=None) -> list:
 
 def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=()):
     """The nearest seen cell of every cell, in cells; see `offsets`: its index (B,) int, the first
-    of several, and its Euclidean distance (B,), 0 for a seen one. It is one with the same values of
-    `fixed` factors, (F,) bool, if there are any. Raises ValueError if no cell is seen.
+    of several, and its Euclidean distance (B,). It is one with the same values of `fixed` factors,
+    (F,) bool, if there are any. Raises ValueError if no cell is seen.
 
     The distance is minimised along one factor after the other, without pairs of cells in memory.
     """
@@ -116,9 +116,8 @@ def subgrid(sizes, limit: int, held_out_B=()):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
     Whole values are left out, of the factor with the most values first, down to 2. A factor keeps a
-    random value of each of k runs of equal length. Where no `held_out` cell would be left, the
-    values of the middle one are kept. Raises ValueError if the limit is below the smallest such
-    grid.
+    random value of each of k runs of equal length; where no `held_out` cell would be left, those of
+    the middle one. Raises ValueError if the limit is below the smallest such grid.
     """
     counts = list(sizes)
     while math.prod(counts) > limit:

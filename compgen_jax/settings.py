@@ -83,7 +83,7 @@ def require(ok, field: str, value, hint: str):
 
 def choice(default, *options, **metadata):
     """One of the options. With `traced=True`, trials that differ in the field share a compiled
-    program; without `traced`, its group decides."""
+    program."""
     return field(default=default, metadata={"options": options} | metadata)
 
 
@@ -154,8 +154,8 @@ def is_own(settings: Family) -> bool:
 
 
 def beside(name: str):
-    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
-    checkout, and inside it where it is installed."""
+    """The module `launch.NAME` or `figures.NAME`: beside the package in a checkout, inside it where
+    it is installed."""
     folder = name.partition(".")[0]
     spec = importlib.util.find_spec(folder)
     paths = list(spec.submodule_search_locations or ()) if spec else []

@@ -119,7 +119,7 @@ def jackknife_interval(full_x, without_xS, most: float = np.inf):
 
 def mean_band(values_TxL):
     """(3, L): mean and ends of its interval over the seeds that have a finite value; NaN where none
-    has, the mean itself where one has."""
+    has."""
     values_TxL = np.asarray(values_TxL, np.float64)
     band_3xL = np.full((3, values_TxL.shape[1]), np.nan)
     for column, values in enumerate(values_TxL.T):

@@ -32,8 +32,7 @@ def initializers(law, fan_in):
 
 
 def kernel_and_bias(module, shape, fan_in, law="torch"):
-    """A layer's parameters, float32 whatever `jax_enable_x64` says, as Flax's layers have them:
-    kernel (..., O) of this shape and bias (O,)."""
+    """A layer's kernel (..., O) and bias (O,), float32 whatever `jax_enable_x64` says."""
     kernel_init, bias_init = initializers(law, fan_in)
     kernel = module.param("kernel", kernel_init, shape, jnp.float32)
     return kernel, module.param("bias", bias_init, shape[-1:], jnp.float32)
@@ -90,8 +89,7 @@ class HalvingConv(nn.Module):
 
 def position_code(grid: int, width: int) -> np.ndarray:
     """(N, N, width), indexed [y, x]: [sin(w_i x); cos(w_i x); sin(w_i y); cos(w_i y)], w_i =
-    10000^(-4 i / width), i = 0..width/4 - 1 (Vaswani et al. 2017, section 3.5, for each axis).
-    """
+    10000^(-4 i / width) (Vaswani et al. 2017, for each axis)."""
     frequencies = LONGEST ** (-np.arange(width // 4) / (width // 4))
     phases = np.arange(grid)[:, None] * frequencies
     axis = np.concatenate([np.sin(phases), np.cos(phases)], axis=-1)

@@ -76,8 +76,8 @@ class Conv(Model):
 
 
 class ConvDecoder(nn.Module):
-    """Code -> image by transposed convolutions, CNN(E, width, depth) of the paper: a layer renders
-    the code, hidden layers double the side or keep it, a linear one gives the image."""
+    """Code -> image, CNN(E, width, depth) of the paper: a layer renders the code, hidden ones
+    double the side or keep it, a linear one gives the image."""
 
     grid: int
     settings: Conv
@@ -85,7 +85,7 @@ class ConvDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, grid=None, beside=()):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first.
+        """(..., E) -> image (..., N, N).
 
         grid: (traced, divisible by 4) of a smaller decoder, whose code and parameters are padded
           (`Conv.pad_params`): every layer and the image are zero beyond that grid.

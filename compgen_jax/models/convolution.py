@@ -28,7 +28,7 @@ BANDED_TILE = 8  # output columns; 4 and 16 are slower
 class Filtering(NamedTuple):
     """Winograd's minimal filtering F(m x m, r x r) along one axis: y = output @ [(kernel @ g) *
     (input @ d)] correlates n = m + r - 1 inputs d with r taps g to m outputs y (Lavin & Gray 2016,
-    https://arxiv.org/abs/1509.09308, section 4)."""
+    section 4)."""
 
     input: np.ndarray  # (n, n)
     kernel: np.ndarray  # (n, r)
@@ -65,8 +65,7 @@ FILTERINGS = {  # by r
 
 
 def choose_lowering(backend, trials, precision="float32"):
-    """The one of `LOWERINGS` that trains `trials` models under `jax.vmap` fastest. In forward mode
-    "lax" is as fast as any, on every backend."""
+    """The one of `LOWERINGS` that trains `trials` models under `jax.vmap` fastest."""
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients were
         # slow (https://github.com/jax-ml/jax/issues/13800). On an H100, ms a step: one network
@@ -89,11 +88,10 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
 
     Args:
       x: (..., H, W, I).  stride: s.
-      kernel: (k, k, I, O), not flipped; k = 3 with s = 1, or k = 4 with s = 2; the result has
-        its dtype.
+      kernel: (k, k, I, O), not flipped; k = 3 with s = 1, or k = 4 with s = 2.
       lowering: one of `LOWERINGS`. "winograd", and "gemm" in bfloat16, have no forward mode.
 
-    Returns (..., s H, s W, O).
+    Returns (..., s H, s W, O) in the kernel's dtype.
     """
     inputs, outputs = kernel.shape[2:]
     x_bhwi = x.astype(kernel.dtype).reshape(-1, *x.shape[-3:])
@@ -212,7 +210,7 @@ def _to_tiles(x_bhwc, matrix, m, t, s):
 
 def _from_tiles(tiles, matrix, t, s):
     """Tiles (n n, B T S, C) back to (B, m T, m S, C) by an (m, n) matrix, or an (m, 3 n) one that
-    also reads the tiles before and after."""
+    reads the tiles before and after too."""
     m, n = len(matrix), math.isqrt(len(tiles))
     c = tiles.shape[-1]
 

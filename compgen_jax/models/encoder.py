@@ -29,8 +29,8 @@ class Encoder(Model):
 
 
 class ConvEncoder(nn.Module):
-    """Image -> vector: convolutions (stride 2, padding 1) and a layer of `hidden` units, each with
-    a ReLU; then a linear layer, as in the authors' encoder_exps/bump.py and scalar.py."""
+    """Image -> vector: convolutions and a layer of `hidden` units, each with a ReLU; then a linear
+    layer, as in the authors' encoder_exps/bump.py."""
 
     outputs: int
     colour: bool
@@ -38,8 +38,7 @@ class ConvEncoder(nn.Module):
 
     @nn.compact
     def __call__(self, image):
-        """(..., H, W) or (..., H, W, C) -> (..., O) and the activations by layer name, the image
-        first."""
+        """(..., H, W) or (..., H, W, C) -> (..., O)."""
         x, layers, how = image if self.colour else image[..., None], [image], self.settings
         for index in range(how.depth):
             x = nn.relu(HalvingConv(how.width * 2**index, name=f"conv_{index + 1}")(x))

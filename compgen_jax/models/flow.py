@@ -21,8 +21,7 @@ TIMES = 8  # numbers that code the time
 @dataclass(frozen=True)
 class Flow(Model):
     """`FlowDecoder` with `width` channels and `depth` layers behind the first, as the decoder
-    `conv`. It samples in `steps` steps of Euler's method; 1 is the prediction at t = 0. Training
-    does not depend on them."""
+    `conv`. It samples in `steps` steps of Euler's method, on which training does not depend."""
 
     depth: int = number(3, low=3, high=10)
     width: int = number(32, low=1)
@@ -51,9 +50,8 @@ class FlowDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, counts=None, target=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first. In training,
-        the image said at a random time of the path to `target` (B, N, N); else a sample, and the
-        activations are those of its first step."""
+        """(..., E) -> image (..., N, N). In training, the image said at a random time of the path
+        to `target` (B, N, N); else a sample, with the activations of its first step."""
         lead, shape, steps = code.shape[:-1], (self.grid, self.grid), self.settings.steps
         decoder = Conv(self.settings.depth, self.settings.width)
         denoise = Denoiser(self.grid, decoder, self.lowering, name="denoiser")
@@ -83,7 +81,7 @@ class Denoiser(ConvDecoder):
 
     @nn.compact
     def __call__(self, noisy, time, code):
-        """(..., N, N), (...) and (..., E) -> (..., N, N) and the activations by layer name."""
+        """(..., N, N), (...) and (..., E) -> (..., N, N)."""
         width, beside = self.settings.width, [noisy[..., None]]
         for index, features in enumerate((-(-width // 2), width), start=1):
             beside.insert(0, nn.relu(HalvingConv(features, name=f"noisy_{index}")(beside[0])))

@@ -87,8 +87,7 @@ def entropy(values_VxK):
 @dataclass(frozen=True)
 class LowRank(Model):
     """`LowRankDecoder`: `width` channels and `depth` hidden layers. `dilations`, unless empty, has
-    a number for each hidden layer: the pixels from one tap of its kernel to the next. An output
-    pixel reads 3 + 2 (sum of dilations) pixels of the embeddings: 7 in the paper."""
+    a number for each hidden layer: the pixels from one tap of its kernel to the next."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
@@ -164,7 +163,7 @@ class LowRankDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code):
-        """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
+        """(..., sum of V) -> image (..., *shape)."""
         how = self.settings
         convolution = partial(ConvTranspose, kernel_size=3, stride=1, lowering=self.lowering)
         sizes = *self.shape[:2], min(self.shape[:2])

@@ -33,11 +33,8 @@ class MLP(Model):
 
 
 class MLPDecoder(nn.Module):
-    """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer.
-
-    Attributes: shape, of the output; last, the linear layer's name; bias, what its biases are at
-    first, unless None.
-    """
+    """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer, named
+    `last`; its biases are `bias` at first, unless None."""
 
     shape: tuple
     width: int
@@ -47,8 +44,8 @@ class MLPDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, inputs):
-        """One input, a pytree of arrays -> output (*shape) and the activations by layer name; the
-        input comes first, as a vector."""
+        """One input, a pytree of arrays -> output (*shape); the first layer is the input as a
+        vector."""
         leaves = [jnp.ravel(leaf).astype(jnp.float32) for leaf in jax.tree.leaves(inputs)]
         layers = [jnp.concatenate(leaves)]
         for index in range(1, self.depth + 1):
@@ -74,16 +71,15 @@ class Additive(Model):
 
 @dataclass(frozen=True)
 class Multiplicative(Additive):
-    """`PerFactorDecoder`: a sum of `terms` products. Each factor has a network of `depth` hidden
-    layers of `width` units."""
+    """`PerFactorDecoder`: a sum of `terms` products of networks as in `additive`."""
 
     terms: int = number(2, low=1, high=1000)
 
 
 class PerFactorDecoder(nn.Module):
     """Code -> sum over the factors f of M_f(part f of the code) or, with K = `terms`, bias + sum_k
-    prod_f M_fk(part f of the code), entry by entry. M_f is an `MLPDecoder` of its own, in products
-    with K arrays as output; layers are recorded side by side."""
+    prod_f M_fk(part f of the code), entry by entry. M_f is an `MLPDecoder` of its own; layers are
+    recorded side by side."""
 
     shape: tuple
     parts: tuple
@@ -91,7 +87,7 @@ class PerFactorDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code):
-        """One code (E,) -> output (*shape) and the activations by layer name, code first."""
+        """One code (E,) -> output (*shape)."""
         how = self.settings
         network = partial(MLPDecoder, shape=self.shape, width=how.width, depth=how.depth)
         if how.terms:

@@ -1,6 +1,6 @@
 """What a model is: a family of settings whose `make` gives a Flax module for ONE example.
 
-The module maps an input to (output, activations by layer name).
+The module maps an input to (output, activations by layer name), the input first among these.
 """
 
 from dataclasses import dataclass
@@ -66,8 +66,8 @@ class Model(Family):
         return jax.vmap(lambda example: module.apply(variables, example))(inputs)
 
     def train_apply(self, module, variables, batch, counts_B, key):
-        """(outputs, variables) in training of a batch (`tasks.task.Example`), of which the examples
-        `counts_B` (bool) count."""
+        """(outputs, variables) in training of a batch (`Example`), of which `counts_B` (bool)
+        count."""
         if not self.training_mode:
             return self.apply(module, variables, batch.input)[0], variables
         target = (batch.target,) if self.sees_target else ()
@@ -93,15 +93,14 @@ class Model(Family):
         require(self.width % divisor == 0, "model.width", self.width, hint)
 
     def array_shape(self, array, what: str, ranks=()):
-        """The shape of an input or output that is one array, of one of the `ranks` if given. Raises
-        ConfigError for another; `what` says what the model needs."""
+        """The shape of an input or output that is one array, of one of the `ranks`. Raises
+        ConfigError; `what` says what the model needs."""
         fits = isinstance(array, jax.ShapeDtypeStruct) and (not ranks or array.ndim in ranks)
         require(fits, "model.name", self.name, f"{what}, not {array}")
         return array.shape
 
     def image_shape(self, shapes: Shapes, ranks=(2, 3)):
-        """(H, W) or (H, W, C) of one image that is decoded from a vector. Raises ConfigError for
-        other shapes."""
+        """(H, W) or (H, W, C) of one image that is decoded from a vector. Raises ConfigError."""
         self.array_shape(shapes.input, "needs a vector as input", (1,))
         return self.array_shape(shapes.output, "draws one image", ranks)
 
@@ -113,8 +112,8 @@ class Model(Family):
         return height
 
     def factor_parts(self, shapes: Shapes):
-        """Lengths of the code's parts, one for each of two or more factors. Raises ConfigError for
-        other inputs, and for an output that is not one array."""
+        """Lengths of the parts of a code, one for each of two or more factors. Raises
+        ConfigError."""
         (length,) = self.array_shape(shapes.input, "needs a vector as input", (1,))
         self.array_shape(shapes.output, "gives one array")
         parts = tuple(shapes.parts)

@@ -23,7 +23,7 @@ class Pixelwise(Model):
     """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Three fields change one thing
     each: unless `shared`, every pixel reads the code by weights of its own; the pixels from row and
     column `apart[0]` to `apart[1]` share other weights for this than the rest; with a `kernel` of
-    3, hidden layers also read the pixels beside (*pixelwise* is then wrong)."""
+    3, hidden layers also read the pixels beside."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
@@ -57,8 +57,8 @@ class PixelwiseDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, rows=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
-        position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
+        """(..., E) -> image (..., N, N). With the position codes of some `rows` (R, N, width), only
+        these rows (..., R, N)."""
         how, width = self.settings, self.settings.width
         whole = position_code(self.grid, width)
         maps = (2, 1) if how.apart else (1, 1) if how.shared else (self.grid, self.grid)

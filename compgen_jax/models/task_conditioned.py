@@ -18,8 +18,7 @@ SLOWEST = 10_000.0  # the longest wavelength of a rotation, over 2 pi positions
 
 @dataclass(frozen=True)
 class Student(Model):
-    """What the three students share: each has a `network`, made of O, the length of an answer, and
-    these settings."""
+    """Each of three has a `network`, made of O, the length of an answer, and these settings."""
 
     network = None
     of_each_input = True
@@ -47,15 +46,11 @@ def with_code(code, inputs):
 
 
 class TaskConditionedMLP(Network):
-    """[code; x] -> `depth` dense layers of `width` ReLU units -> `outputs`, for every x alone.
-
-    Initial weights are Flax's: truncated normal of variance 1 / fan in; biases are zero.
-    """
+    """[code; x] -> `depth` dense layers of `width` ReLU units -> `outputs`, for every x alone."""
 
     @nn.compact
     def __call__(self, code_and_inputs):
-        """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name, code
-        and input first; leading axes are carried through."""
+        """(code (E,), inputs (S, I)) -> answers (S, O); leading axes are carried through."""
         code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
         width, depth = self.settings.width, self.settings.depth
         first = FirstDense(width, name="hidden_1")(code, inputs)
@@ -106,8 +101,8 @@ class TaskConditionedTransformer(Network):
 
     @nn.compact
     def __call__(self, code_and_inputs):
-        """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name: those
-        at the inputs' positions, first what enters the blocks."""
+        """(code (E,), inputs (S, I)) -> answers (S, O); activations are those at the inputs'
+        positions."""
         code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
         how = self.settings
         tokens = Dense(how.width, name="embed_inputs")(inputs)
@@ -178,7 +173,7 @@ class Hyper(Network):
 
     @nn.compact
     def __call__(self, code_and_inputs):
-        """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name."""
+        """(code (E,), inputs (S, I)) -> answers (S, O)."""
         code, inputs = (leaf.astype(jnp.float32) for leaf in code_and_inputs)
         code = nn.LayerNorm(name="norm")(code)
 

@@ -38,17 +38,15 @@ class Transformer(Model):
 
 class PixelTransformer(nn.Module):
     """Code -> image by attention among pixels: a token is a linear map of the code plus
-    `position_code` (the authors order its channels differently)."""
+    `position_code`."""
 
     grid: int
     settings: Transformer
 
     @nn.compact
     def __call__(self, code, counts=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first.
-
-        In training `counts` is not None, and the key "dropout" draws what is dropped.
-        """
+        """(..., E) -> image (..., N, N). In training `counts` is not None, and the key "dropout"
+        draws what is dropped."""
         how, width = self.settings, self.settings.width
         rate = 0.0 if counts is None else how.dropout
         pixels = (*code.shape[:-1], self.grid, self.grid)

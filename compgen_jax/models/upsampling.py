@@ -60,11 +60,8 @@ class Upsampling(Model):
 
 
 class UpsamplingDecoder(nn.Module):
-    """Code -> image: dense layers, the last of which gives a map, and transposed convolutions
-    (kernel 4, stride 2) that double its side.
-
-    Attributes: shape, (H, W) or (H, W, C) of the image; units and channels, see `Layout`.
-    """
+    """Code -> image: dense layers, the last of which gives a map, and transposed convolutions that
+    double its side. Attributes: shape, (H, W) or (H, W, C); units and channels, see `Layout`."""
 
     shape: tuple
     units: tuple
@@ -73,8 +70,7 @@ class UpsamplingDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code):
-        """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
-        first."""
+        """(..., E) -> image (..., H, W) or (..., H, W, C)."""
         double = partial(ConvTranspose, kernel_size=4, stride=2, lowering=self.lowering)
         layers = [code]
         for index, width in enumerate(self.units, start=1):
@@ -91,8 +87,8 @@ class UpsamplingDecoder(nn.Module):
 
 @dataclass(frozen=True)
 class ConvBatchNorm(Model):
-    """`ConvBatchNormDecoder`: `width` channels (an even number) in its first layers, and half as
-    many in its last hidden layer."""
+    """`ConvBatchNormDecoder`: `width` channels (an even number), and half as many in its last
+    hidden layer."""
 
     width: int = number(128, low=2)
 
@@ -120,12 +116,8 @@ class ConvBatchNormDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, counts=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name: the code, the linear
-        layer and the two ReLU layers.
-
-        In training the codes are (B, E), `counts` (B,) bool says which of them the statistics are
-        over, and `mutable` must have "batch_stats".
-        """
+        """(..., E) -> image (..., N, N). In training the codes are (B, E), `counts` (B,) bool says
+        which of them the statistics are over, and `mutable` must have "batch_stats"."""
         side = self.grid // 4
         x = dense(side * side * self.width, "dense", code, "fan_in")
         x = x.reshape(*code.shape[:-1], side, side, self.width)
