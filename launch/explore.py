@@ -20,15 +20,20 @@ SEEDS = flags.DEFINE_list(
 )
 
 
-def main():
-    workdir, seeds = Path(cli.require(WORKDIR)), SEEDS.value
-    are_numbers = all(seed.isdigit() for seed in seeds)
-    settings.demand(are_numbers, f"--seeds={','.join(seeds)}: must be numbers, comma-separated")
+def explore(workdir, seeds=()) -> Path:
+    """Writes the page and returns its path; see `api.explore`."""
+    workdir = Path(workdir)
     run, claims = Run.load(workdir), workdir / "claims.json"
     verdicts = directory.read_json(claims) if claims.exists() else judge_run.judge_run(run)
     page = settings.beside("figures.explorer.page")
-    path = workdir / "explorer.html"
-    print(f"wrote {page.write({run.name: run}, path, verdicts, list(map(int, seeds)))}")
+    return page.write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
+
+
+def main():
+    workdir, seeds = cli.require(WORKDIR), SEEDS.value
+    are_numbers = all(seed.isdigit() for seed in seeds)
+    settings.demand(are_numbers, f"--seeds={','.join(seeds)}: must be numbers, comma-separated")
+    print(f"wrote {explore(workdir, list(map(int, seeds)))}")
 
 
 if __name__ == "__main__":
