@@ -19,7 +19,8 @@ import pandas
 from compgen_jax import cli, compilation_cache, settings
 from compgen_jax import config as configs
 from compgen_jax.catalog import PAPERS
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config
+from compgen_jax.config import ConfigError as ConfigError  # exported
 from compgen_jax.papers import verdicts as papers_judge
 from compgen_jax.runs import directory, judge_run, study, sweeps
 from compgen_jax.runs.directory import RunError as RunError  # exported
@@ -121,8 +122,6 @@ def _resolve(config, overrides: dict | None) -> Config:
     compilation_cache.enable()
     if isinstance(config, str):
         config = cli.load_config(config, flag="config=")
-    if not isinstance(config, Config):
-        raise ConfigError(
-            f"config={config!r}: give a preset's name, 'FILE.py:NAME' of your own, or a Config"
-        )
+    hint = "give a preset's name, 'FILE.py:NAME' of your own, or a Config"
+    settings.demand(isinstance(config, Config), f"config={config!r}: {hint}")
     return configs.changed(config, overrides) if overrides else config

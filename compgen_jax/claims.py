@@ -154,23 +154,16 @@ class Claim:
     def variant(self, name: str, sentence: str, runs=None, cases=None, figure=None, **fields):
         """A claim by the same function on other runs or cases, or with more fields of each case."""
         cases = tuple(case | fields for case in cases or self.cases)
-        changes = {"runs": runs or self.runs, "figure": figure or self.figure}
-        return replace(self, name=name, sentence=sentence, cases=cases, **changes)
+        runs, figure = runs or self.runs, figure or self.figure
+        return replace(self, name=name, sentence=sentence, cases=cases, runs=runs, figure=figure)
 
     def named_runs(self, case: dict) -> dict[str, str]:
         return {argument: name.format(**case) for argument, name in (self.runs or {}).items()}
 
 
-def claim(
-    name: str,
-    *,
-    figure: str = "",
-    cases: Iterable[dict] = ({},),
-    runs: dict,
-    figure_setting: str = "",
-) -> Callable:
-    """Makes a `Claim` of a function."""
-    return lambda function: Claim(name, function, figure, tuple(cases), runs, figure_setting)
+def claim(name: str, *, runs: dict, cases: Iterable[dict] = ({},), **fields) -> Callable:
+    """Makes a `Claim` of a function; `fields` are `figure` and `figure_setting`."""
+    return lambda function: Claim(name, function, runs=runs, cases=tuple(cases), **fields)
 
 
 NO_LABEL = "setting", "figure_setting", "as_trained"  # fields of a case that do not name it

@@ -1,6 +1,5 @@
 """The surface that a notebook uses: each value beside the library's own, or a float64 loop."""
 
-import csv
 import errno
 import json
 import os
@@ -8,6 +7,7 @@ import shutil
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import compgen_jax as cg
@@ -87,9 +87,7 @@ def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
 
 def test_the_table_of_metrics_and_the_summary_are_those_of_the_files(run, tiny, tiny_run):
     table = run.metrics()
-    with open(run.path / "metrics.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert table["ood.mse"].tolist() == [float(row["ood.mse"]) for row in rows]
+    assert table["ood.mse"].tolist() == pd.read_csv(run.path / "metrics.csv")["ood.mse"].tolist()
     rows_of = [[epoch, seed] for epoch in (2, 4, 6) for seed in (0, 7)]
     assert table[["epoch", "seed"]].values.tolist() == rows_of
     assert run.summary == tiny_run[1] and run.config == tiny
