@@ -26,10 +26,9 @@ class CodeConfig:
     """How a coordinate is given to the model (paper section 3.1).
 
     `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
-    variance. A missing factor has the zero vector as its code (for the ramp this is also the code
-    of coordinate 0), or the code of the coordinate -1 ('off_grid'). With 'off_canvas' each factor
-    has 12 more labels than cells, behind them, with units of their own; the seventh of these labels
-    is that of a missing factor.
+    variance. The code of a missing factor is zero (the ramp's also of coordinate 0), or that of the
+    coordinate -1 ('off_grid'). With 'off_canvas' each factor has 12 more labels than cells, behind
+    them, with units of their own; the seventh is that of a missing factor.
     """
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
@@ -48,26 +47,21 @@ class CodesConfig:
     onehot  a unit for each value, 1 for the nearest one. A label has this code instead of a bump.
     circle  cosine and sine of an angle; other factors have the bump code.
 
-    A missing factor's code is zero, or that of a value one step below the first ('off_range'; an
-    angle's only if its code is 'value', as the others go round). With 'mask' every factor has one
-    more unit, which is 1 if it is missing.
+    A missing factor's code is zero. With 'mask' every factor has one more unit, which is 1 if it is
+    missing.
     """
 
     name: str = choice("bump", *CODES_OF_FACTORS)
     of: tuple = ()
     sigma: float = number(1.0, above=0)
-    missing: str = choice("zero", "zero", "mask", "off_range")
+    missing: str = choice("zero", "zero", "mask")
 
 
 class Code(NamedTuple):
-    """The code of one factor.
-
-    function: a scalar -> (length,).  absent: the scalar whose code a missing factor has; None for
-    zeros.  masked: whether one more unit says that the factor is missing.
-    """
+    """The code of one factor, `function`: scalar -> (E,). A missing factor has the code of the
+    scalar `absent`, or zeros; if it is `masked`, one more unit says that it is missing."""
 
     function: Callable
-    length: int
     absent: float | None = None
     masked: bool = False
 
@@ -84,7 +78,8 @@ def joined(values, codes):
 
 
 def lengths(codes) -> tuple[int, ...]:
-    return tuple(code.length + code.masked for code in codes)
+    scalar = jax.ShapeDtypeStruct((), jnp.float32)
+    return tuple(jax.eval_shape(code.function, scalar).size + code.masked for code in codes)
 
 
 def is_missing(coordinate):
@@ -98,22 +93,20 @@ def is_missing(coordinate):
 
 
 def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
-    codes, lengths = [], {"ramp": 1, "positional": 2 * FREQUENCIES}
+    codes = []
     for count in counts:
         absent = -1.0 if config.missing == "off_grid" else None
-        labels = count
         if config.missing == "off_canvas":
-            labels, absent = count + OFF_CANVAS, count + OFF_CANVAS // 2
-        function = partial(code_of_coordinate, count=labels, config=config)
-        codes.append(Code(function, lengths.get(config.name, labels), absent))
+            absent = count + OFF_CANVAS // 2
+            count += OFF_CANVAS
+        codes.append(Code(partial(code_of_coordinate, count=count, config=config), absent))
     return codes
 
 
-def encode(coordinates, config: CodeConfig):
-    """The code (E,) of a point, from a pair (coordinate or None or NaN, number of cells) for each
-    factor."""
-    values, counts = zip(*coordinates, strict=True)
-    return joined(values, codes_of_counts(counts, config))
+def encode(coordinates, counts, config: CodeConfig):
+    """The code (E,) of a point: of each factor the coordinate, None or NaN if it is missing, and
+    the number of its cells."""
+    return joined(coordinates, codes_of_counts(counts, config))
 
 
 def gaussian_profile(coordinate, count: int, sigma):
@@ -122,25 +115,12 @@ def gaussian_profile(coordinate, count: int, sigma):
     return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
 
 
-@jax.custom_jvp
-def _nearest_cell(coordinate):
-    return jnp.round(coordinate)
-
-
-@_nearest_cell.defjvp
-def _no_derivative(primals, tangents):
-    raise ValueError(
-        "config.task.code.name='onehot': a one-hot code is a step function and has no derivative "
-        "in its factors; codes with one: bump, ramp, positional"
-    )
-
-
 def code_of_coordinate(coordinate, count: int, config: CodeConfig):
     """The code of one coordinate in cells, for N = `count` cells.
 
     bump        exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1; `width` w multiplies the variance
     ramp        c itself
-    onehot      1 for the nearest cell (all 0 off the grid); differentiating it raises ValueError
+    onehot      1 for the nearest cell (all 0 off the grid)
     positional  [sin(w_k c); cos(w_k c)] for geometric frequencies w_k, with wavelengths from 2N
                 cells, so that no two coordinates share a code, to 4 (the paper has no formula)
     """
@@ -149,7 +129,7 @@ def code_of_coordinate(coordinate, count: int, config: CodeConfig):
     if config.name == "ramp":
         return coordinate[None]
     if config.name == "onehot":
-        return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
+        return (jnp.arange(count) == jnp.round(coordinate)).astype(jnp.float32)
     exponent_F = jnp.arange(FREQUENCIES) / (FREQUENCIES - 1)
     phase_F = coordinate * (jnp.pi / count) * (count / 2.0) ** exponent_F
     return jnp.concatenate([jnp.sin(phase_F), jnp.cos(phase_F)])
@@ -159,25 +139,22 @@ def code_of_coordinate(coordinate, count: int, config: CodeConfig):
 
 
 def codes_of_factors(factors, config: CodesConfig) -> list[Code]:
-    return [code_of_factor(factor, kind_of(factor, config), config) for factor in factors]
-
-
-def kind_of(factor, config: CodesConfig) -> str:
-    kind = dict(config.of).get(factor.name, config.name)
-    if not factor.real and kind != "value":
-        return "onehot"
-    return "bump" if kind == "circle" and math.isinf(factor.period) else kind
+    codes = []
+    for factor in factors:
+        kind = dict(config.of).get(factor.name, config.name)
+        if not factor.real and kind != "value":
+            kind = "onehot"
+        if kind == "circle" and math.isinf(factor.period):
+            kind = "bump"
+        codes.append(code_of_factor(factor, kind, config))
+    return codes
 
 
 def code_of_factor(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
     """The code of one factor. Beside the kinds of `CodesConfig` there is 'scaled': one number, from
     -1 to 1."""
     values = np.asarray(factor.values, np.float32)
-    turns, count = math.isfinite(factor.period), len(values)
-    step = np.diff(values).mean() if count > 1 else None
-    absent = None
-    if config.missing == "off_range" and (kind == "value" or not turns):
-        absent = values[0] - (1.0 if step is None else step)
+    period = factor.period
 
     def function(value):
         if kind == "value":
@@ -186,25 +163,21 @@ def code_of_factor(factor, kind: str, config: CodesConfig = CodesConfig()) -> Co
             middle, half = span(values)
             return ((value - middle) / half)[None]
         if kind == "circle":
-            turn = 2 * jnp.pi / factor.period * value
+            turn = 2 * jnp.pi / period * value
             return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
         if not factor.real:
             return (jnp.abs(values - value) < 1e-6).astype(jnp.float32)
-        if kind == "bump" and turns:
-            apart = (values - value + factor.period / 2) % factor.period - factor.period / 2
-            apart = apart / (factor.period if step is None else step)
-            return jnp.exp(-jnp.square(apart) / (2 * config.sigma**2))
+        steps = np.diff(values)
+        if kind == "bump" and math.isfinite(period):
+            apart = (values - value + period / 2) % period - period / 2
+            return jnp.exp(-jnp.square(apart / steps.mean()) / (2 * config.sigma**2))
         # in cells from the first value on, linear between and beyond the values
-        coordinate = value - values[0]
-        if step is not None:
-            coordinate = jnp.interp(value, values, jnp.arange(count, dtype=jnp.float32))
-            first, last = np.diff(values)[[0, -1]]
-            coordinate += jnp.minimum((value - values[0]) / first, 0.0)
-            coordinate += jnp.maximum((value - values[-1]) / last, 0.0)
-        return code_of_coordinate(coordinate, count, CodeConfig(kind, config.sigma))
+        coordinate = jnp.interp(value, values, jnp.arange(len(values), dtype=jnp.float32))
+        coordinate += jnp.minimum((value - values[0]) / steps[0], 0.0)
+        coordinate += jnp.maximum((value - values[-1]) / steps[-1], 0.0)
+        return code_of_coordinate(coordinate, len(values), CodeConfig(kind, config.sigma))
 
-    length = {"value": 1, "scaled": 1, "circle": 2}.get(kind, count)
-    return Code(function, length, absent, config.missing == "mask")
+    return Code(function, masked=config.missing == "mask")
 
 
 def span(values):

@@ -16,16 +16,14 @@ import keyword
 import math
 import operator
 import re
-import warnings
-from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.settings import ConfigError
-from compgen_jax.tasks import regions
-from compgen_jax.tasks.task import Factor, counts, value_name
+from compgen_jax import settings
+from compgen_jax.tasks.supports import random_cells, value_indices
+from compgen_jax.tasks.task import counts, value_name
 
-LONGEST, DEEPEST, TOLERANCE = 1000, 40, 1e-6
+LONGEST, TOLERANCE = 1000, 1e-6
 
 # Test conditions of Montero et al. 2021 (github.com/mmrl/disent-and-gen) and 2022
 # (github.com/mmrl/lost-in-latent-space), both in scripts/configs/datasplits.py, as their code has
@@ -88,8 +86,14 @@ TAKES = dict.fromkeys(REGIONS, ("factors", "share")) | {
     "recombination_to_element": ("factors", "values"),
     "recombination_to_range": ("factors", "values"),
 }
-COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-            ast.Eq: operator.eq, ast.NotEq: operator.ne}  # fmt: skip
+COMPARED = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
 
 
@@ -99,12 +103,16 @@ def held_out(text: str, factors, points_BxF) -> np.ndarray:
     Raises ConfigError for a text that is no such sentence, or holds out nothing or everything.
     """
     mask = np.zeros(len(points_BxF), bool)
-    if text.strip():
-        reader = _Reader(text, tuple(factors), np.asarray(points_BxF))
+    if not text.strip():
+        return mask
+    reader = _Reader(text, tuple(factors), np.asarray(points_BxF))
+    try:
         with np.errstate(all="ignore"):
             mask |= reader.sentence(text)
-        reader.require(mask.any(), f"holds out none of {len(mask)} combinations")
-        reader.require(not mask.all(), f"holds out all {len(mask)} combinations")
+    except RecursionError:
+        reader.require(False, "is nested too deeply")
+    reader.require(mask.any(), f"holds out none of {len(mask)} combinations")
+    reader.require(not mask.all(), f"holds out all {len(mask)} combinations")
     return mask
 
 
@@ -113,40 +121,30 @@ class _Reader:
 
     def __init__(self, text: str, factors: tuple, points_BxF):
         self.text, self.factors, self.points_BxF = text, factors, points_BxF
+        columns = zip(factors, points_BxF.T, strict=True)
+        self.indices = [value_indices(factor, column) for factor, column in columns]
         self.names = {}  # a factor's index by its name as a sentence has it
         for index, factor in enumerate(factors):
             name = re.sub(r"\W|^(?=\d)", "_", factor.name)
             self.names[name + "_" * keyword.iskeyword(name)] = index
 
     def require(self, ok, hint: str):
-        if not ok:
-            text = self.text if len(self.text) <= LONGEST else f"{self.text[:60]}..."
-            raise ConfigError(f"config.task.held_out={text!r}: {hint}")
+        settings.require(ok, "task.held_out", self.text[:LONGEST], hint)
 
     def known(self, what: str, name: str, names):
         close = difflib.get_close_matches(name, names, n=3) or list(names)[:20]
-        self.require(name in names, f"no {what} {name!r}; there is {', '.join(close)}")
-
-    def value_indices(self, index: int):
-        """(B,) int: which of a factor's values, from 0, each point has."""
-        return _value_indices(self.factors[index], self.points_BxF[:, index])
+        self.require(name in names, f"no {what} {name!r}; there is {', '.join(close) or 'none'}")
 
     def sentence(self, text: str):
         text = PUBLISHED.get(" ".join(text.split()), text).strip()
         self.require(len(text) <= LONGEST, f"is longer than {LONGEST} characters")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                tree = ast.parse(text, mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            tree = ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError, MemoryError) as error:
             close = difflib.get_close_matches(text, PUBLISHED, n=3)
             self.require(not close, f"no published name; there is {', '.join(close)}")
             hint = "; equality is written ==" if re.search("[^=<>!]=[^=]", text) else ""
             self.require(False, f"cannot be read: {error.args[0]}{hint}")
-        level, depth = [tree.body], 0
-        while level:
-            level, depth = [child for n in level for child in ast.iter_child_nodes(n)], depth + 1
-        self.require(depth <= DEEPEST, f"is nested deeper than {DEEPEST} levels")
         return self.mask(tree.body)
 
     def mask(self, node):
@@ -158,11 +156,10 @@ class _Reader:
         return value
 
     def number(self, node):
-        value, text = self.value(node), ast.unparse(node)
-        hint = "is text; compare it by ==, != or in with a factor that has labels"
-        self.require(not isinstance(value, str), f"{text} {hint}")
-        self.require(value.dtype != bool, f"{text} is a condition, not a number")
-        self.require(np.isfinite(value).all(), f"{text} is not finite everywhere")
+        value = self.value(node)
+        is_number = not isinstance(value, str) and value.dtype != bool
+        is_number = is_number and np.isfinite(value).all()
+        self.require(is_number, f"{ast.unparse(node)} is no finite number")
         return value
 
     def value(self, node):
@@ -177,7 +174,7 @@ class _Reader:
             case ast.Name(name):
                 return np.float64(self.points_BxF[:, self.factor(name)])
             case ast.Call(ast.Name("index"), [ast.Name(name)], []):
-                return np.float64(self.value_indices(self.factor(name)))
+                return np.float64(self.indices[self.factor(name)])
             case ast.Call(ast.Name("abs"), [inner], []):
                 return abs(self.number(inner))
             case ast.UnaryOp(ast.USub(), inner):
@@ -194,8 +191,7 @@ class _Reader:
                 masks = [self.comparison(*pair, kind) for pair, kind in pairs]
                 return np.all(np.broadcast_arrays(*masks), axis=0)
             case ast.Call(ast.Name(name), arguments, keywords):
-                self.known("function", name, (*TAKES, "index", "abs"))
-                self.require(name in TAKES, f"{name} takes one factor, as in {name}(posX)")
+                self.known("function", name, (*TAKES, "index(posX)", "abs(posX)"))
                 return self.named(name, arguments, keywords)
         hint = "; write and, or, not for &, |, ~" if re.search("[&|~]", self.text) else ""
         self.require(False, f"{ast.unparse(node)} is not allowed in a sentence{hint}")
@@ -208,16 +204,14 @@ class _Reader:
             masks = [self.comparison(first, item, ast.Eq()) for item in items]
             return np.any(np.broadcast_arrays(*masks), axis=0) == isinstance(kind, ast.In)
         self.require(type(kind) in COMPARED, "values are compared by ==, !=, <, <=, > and >=")
-        sides = [self.value(first), self.value(second)]
-        for i, name in enumerate((ast.unparse(first), ast.unparse(second))):
-            is_equality = isinstance(kind, ast.Eq | ast.NotEq)
-            if is_equality and name in self.names and np.ndim(sides[1 - i]) == 0:
-                index = self.names[name]  # by the value that the factor has
-                nearest = self.value_index(index, sides[1 - i])
-                sides[1 - i] = self.factors[index].values[nearest]
-                break
-        else:
-            sides = [self.number(first), self.number(second)]
+        if isinstance(kind, ast.Eq | ast.NotEq):
+            for node, other in ((first, second), (second, first)):
+                name, value = ast.unparse(node), self.value(other)
+                if name in self.names and np.ndim(value) == 0:
+                    index = self.names[name]  # by the value that the factor has
+                    equal = self.indices[index] == self.value_index(index, value)
+                    return equal == isinstance(kind, ast.Eq)
+        sides = [self.number(first), self.number(second)]
         size = max(np.max(np.abs(side), initial=0) for side in sides)
         gap = sides[0] - sides[1]
         return COMPARED[type(kind)](np.where(np.abs(gap) <= TOLERANCE * size, 0, gap), 0)
@@ -232,7 +226,6 @@ class _Reader:
     def value_index(self, index: int, value) -> int:
         factor = self.factors[index]
         if isinstance(value, str):
-            self.require(factor.labels, f"{factor.name} has no labels, but numbers")
             self.known(f"label of {factor.name}", value, factor.labels)
             return factor.labels.index(value)
         values = np.asarray(factor.values, np.float64)
@@ -242,32 +235,33 @@ class _Reader:
         return nearest
 
     def named(self, name: str, arguments, keywords):
-        groups, values, share, seed, once = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
-        pairs = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
+        groups, values, share, seed = [], {}, REGIONS.get(name, [0.7])[-1], 0
+        pairs = [(keyword.arg or "**", keyword.value) for keyword in keywords]
+        for item in arguments:
+            is_group = isinstance(item, ast.Name | ast.Tuple)
+            pairs.append(("factors" if is_group else "share", item))
         for key, item in pairs:
-            if key is None and isinstance(item, ast.Name | ast.Tuple):
-                kind, parts = "factors", [ast.unparse(n) for n in getattr(item, "elts", [item])]
-                groups += [[self.factor(part) for part in parts]] if parts else []
-            elif key is None or key == "share":
-                kind, value = "share", self.value(item)
-                valid = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
-                share = float(np.mean(value)) if valid else math.nan
+            kind = key if key in ("factors", "share", "seed") else "values"
+            self.require(kind in TAKES[name], f"{name} takes no {kind}")
+            if kind == "factors":
+                parts = getattr(item, "elts", [item])
+                groups.append([self.factor(ast.unparse(part)) for part in parts])
+            elif kind == "seed":
+                seed = getattr(item, "value", None)
+                self.require(type(seed) is int, "a seed is a whole number from 0")
+            elif kind == "share":
+                value = self.value(item)
+                is_share = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
+                share = float(np.mean(value)) if is_share else math.nan
                 hint = f"{ast.unparse(item)} is no share between 0 and 1, and no condition"
                 self.require(0 < share < 1, hint)
-            elif key == "seed":
-                kind, seed = "seed", getattr(item, "value", None)
-                self.require(type(seed) is int, "a seed is a whole number from 0")
             else:
-                self.known(f"argument of {name}", key, ("share", "seed", *self.names))
-                kind, index, value = "values", self.names[key], self.value(item)
+                index, value = self.factor(key), self.value(item)
                 self.require(np.ndim(value) == 0, f"{ast.unparse(item)} is not one value")
                 values[index] = self.value_index(index, value)
-            self.require(kind in TAKES[name], f"{name} takes no {kind}")
-            self.require(kind not in once, f"{name} has more than one {kind}")
-            once += [kind] if kind in ("share", "seed") else []
         chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
-            return regions.random_cells(np.ones(len(self.points_BxF)), share, seed)
+            return random_cells(np.ones(len(self.points_BxF)), share, seed)
         if name in REGIONS:
             return self.region(name, chosen, share)
         every = range(len(self.factors))
@@ -276,7 +270,7 @@ class _Reader:
             middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
             self.require(values.keys() <= middle.keys(), "slices of factors that it does not name")
             reference = middle | values
-            differ = [[self.value_indices(i) != reference[i] for i in group] for group in groups]
+            differ = [[self.indices[i] != reference[i] for i in group] for group in groups]
             return sum(np.any(group, axis=0) for group in differ) > 1
         masks = []
         if name == "recombination_to_range":
@@ -284,9 +278,9 @@ class _Reader:
             self.require(chosen and len({*chosen, *values}) > 1, hint)
             ranged = chosen.pop()
             half = (len(self.factors[ranged].values) + 1) // 2
-            masks = [self.value_indices(ranged) >= half]
+            masks = [self.indices[ranged] >= half]
         elements = dict.fromkeys(chosen, 0) | values or dict.fromkeys(every, 0)
-        masks += [self.value_indices(i) == index for i, index in elements.items()]
+        masks += [self.indices[i] == index for i, index in elements.items()]
         return np.all(masks, axis=0)
 
     def region(self, name: str, chosen: list, share: float):
@@ -298,13 +292,12 @@ class _Reader:
         self.require(chosen, f"{name} finds no real factor; name its factors")
         wanted, masks = share if is_joint else 1 - share, []
         for rank, factor in enumerate(chosen):
-            size = sizes[factor]
+            size, index = sizes[factor], self.indices[factor]
             hint = f"{name} needs more than {n_seen} values of {self.factors[factor].name}"
             self.require(size > n_seen, hint)
             n = round(size * wanted ** (1 / (len(chosen) - rank)))
             n = min(max(n, 1 if is_joint else n_seen), size - (n_seen if is_joint else 1))
             wanted = min(wanted * size / n, 1.0)
-            index = self.value_indices(factor)
             if name == "block":
                 masks.append((index - (size - n) // 2) // n == 0)
             elif name == "cross":
@@ -316,19 +309,14 @@ class _Reader:
         return np.all(masks, axis=0) == is_joint
 
 
-class Coverage(NamedTuple):
-    lines: tuple[str, ...]
-    facts: dict[str, float]
-
-
-def coverage(mask_B, factors, points_BxF) -> Coverage:
-    """What is seen of the points (B, F) if `mask_B` is held out.
+def coverage(mask_B, factors, points_BxF) -> tuple[list[str], dict[str, float]]:
+    """What is seen of the points (B, F) if `mask_B` is held out: sentences, and facts.
 
     The facts are shares of what exists among the points: 'seen' of all combinations,
     'seen_values.FACTOR' and 'seen_pairs.FACTOR.FACTOR' of the values of one and of two factors.
     """
-    seen, points = ~np.asarray(mask_B, bool), np.asarray(points_BxF)
-    indices = [_value_indices(factor, points[:, index]) for index, factor in enumerate(factors)]
+    seen, columns = ~np.asarray(mask_B, bool), zip(factors, np.transpose(points_BxF), strict=True)
+    indices = [value_indices(factor, column) for factor, column in columns]
     lines = [f"{seen.sum()} of {len(seen)} combinations are seen ({seen.mean():.2%})."]
     facts, partly = {"seen": float(seen.mean())}, []
     for factor, index_B in zip(factors, indices, strict=True):
@@ -347,10 +335,4 @@ def coverage(mask_B, factors, points_BxF) -> Coverage:
         if share < 1:
             partly.append(f"{share:.1%} of {factors[i].name} × {factors[j].name}")
     lines.append(f"Pairs of values seen: {', '.join(partly) or 'all'}.")
-    return Coverage(tuple(lines), facts)
-
-
-def _value_indices(factor: Factor, column_B):
-    """(B,) int: the index among the factor's values of the one nearest to each number."""
-    values = np.asarray(factor.values, np.float64)
-    return np.searchsorted((values[1:] + values[:-1]) / 2, column_B)
+    return lines, facts

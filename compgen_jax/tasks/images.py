@@ -5,14 +5,13 @@ An image here is a *signal*, which is 0 where nothing is drawn. Positions are (x
 
 import jax.numpy as jnp
 
+from compgen_jax.tasks.task import mean_squared_error
+
+POSITION_TOLERANCE = 1.0  # pixels on either axis
+IMAGE_TOLERANCE = 0.25  # of a blank image's error
 # what counts as rendered
 LEAST_R2 = 0.75
 LEAST_GAIN, MOST_GAIN = 0.5, 2.0
-
-
-def mean_squared_error(signal_HxW, truth_HxW):
-    """The mean over pixels; leading axes are carried through."""
-    return jnp.mean(jnp.square(signal_HxW - truth_HxW), axis=(-2, -1))
 
 
 def brightest_pixel(signal_HxW):
@@ -22,12 +21,12 @@ def brightest_pixel(signal_HxW):
     return jnp.where(jnp.isfinite(signal_HxW).all(), position, -jnp.inf)
 
 
-def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tolerance: float):
+def scores(signal_HxW, truth_HxW, position):
     """The scores of one image, whose object should be at `position`, by name.
 
     exact_accuracy: whether the brightest pixel is the requested one.
-    position_accuracy: whether it is within `position_tolerance` pixels of it on both axes.
-    image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
+    position_accuracy: whether it is within `POSITION_TOLERANCE` of it.
+    image_accuracy: whether the error is within `IMAGE_TOLERANCE`.
     """
     error = mean_squared_error(signal_HxW, truth_HxW)
     blank = mean_squared_error(jnp.zeros_like(truth_HxW), truth_HxW)
@@ -35,8 +34,8 @@ def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tol
     return {
         "mse": error,
         "exact_accuracy": distance < 0.5,
-        "position_accuracy": distance <= position_tolerance,
-        "image_accuracy": error <= image_tolerance * blank,
+        "position_accuracy": distance <= POSITION_TOLERANCE,
+        "image_accuracy": error <= IMAGE_TOLERANCE * blank,
         "blank_mse": blank,
     }
 

@@ -21,8 +21,7 @@ class Inverse(Bump):
     """The bump task reversed: the image, in its polarity, is given and the point is asked for.
 
     `answer` 'code' asks for the vector that the bump task would give a model, 'coordinates' for the
-    factors' values in pixels. All other fields are the bump task's; `image.position_tolerance` and
-    `image.image_tolerance` have no effect.
+    factors' values in pixels. All other fields are the bump task's.
 
     The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
     exact if every factor is right: the largest unit of its code is the true one, or its coordinate

@@ -35,12 +35,10 @@ class MarginalsConfig:
 
 def points(factors):
     """(M, F) float32: every value of every factor by itself, factor by factor; the others NaN."""
-    rows = np.full((sum(tasks.counts(factors)), len(factors)), np.nan)
-    start = 0
-    for index, factor in enumerate(factors):
-        rows[start : start + len(factor.values), index] = factor.values
-        start += len(factor.values)
-    return rows.astype(np.float32)
+    owner_M = np.repeat(np.arange(len(factors)), tasks.counts(factors))
+    rows = np.full((len(owner_M), len(factors)), np.nan, np.float32)
+    rows[np.arange(len(owner_M)), owner_M] = np.concatenate([factor.values for factor in factors])
+    return rows
 
 
 def images(kind: str, picture, factors, support_B):
@@ -51,77 +49,54 @@ def images(kind: str, picture, factors, support_B):
     support_B = grids.checked_mask(support_B, sizes)
     if not support_B.any():
         raise ValueError("marginals need a cell that is shown")
-    draw = jax.jit(jax.vmap(picture))
     cells, indices = tasks.cells(factors), grids.indices(sizes)
+    rows_BxF = indices + np.cumsum((0, *sizes[:-1]))
+    takes_BxF = np.repeat(support_B[:, None], len(sizes), axis=1)
     if kind == "slice":
         # on the lines through the cell of the support that is nearest to the grid's middle
         apart = np.square(indices - (np.array(sizes) - 1) / 2).sum(axis=1)
-        middle = indices[np.argmin(np.where(support_B, apart, np.inf))]
-        lines = [np.tile(middle, (size, 1)) for size in sizes]
-        for factor, line in enumerate(lines):
-            line[:, factor] = np.arange(len(line))
-        index = np.concatenate(lines) @ np.cumprod([1, *sizes[:-1]])
-        collected = np.concatenate([pictures for _, pictures in _batches(draw, cells[index])])
-        exist = support_B[index]
-    else:
-        rows_BxF = (indices + np.cumsum((0, *sizes[:-1])))[support_B]
-        collected, count = None, np.bincount(rows_BxF.ravel(), minlength=sum(sizes))
-        collect, start = (np.add, 0.0) if kind == "mean" else (np.maximum, -np.inf)
-        for some, pictures in _batches(draw, cells[support_B]):
-            if collected is None:
-                collected = np.full((len(count), *pictures.shape[1:]), start)
-            for rows in rows_BxF[some].T:
-                collect.at(collected, rows, pictures)
-        if kind == "mean":
-            collected /= np.maximum(count, 1).reshape((-1,) + (1,) * (collected.ndim - 1))
-        exist = count > 0
-    exists = exist.reshape((-1,) + (1,) * (collected.ndim - 1))
-    return np.where(exists, collected, 0.0).astype(np.float32), exist
+        differs_BxF = indices != indices[np.argmin(np.where(support_B, apart, np.inf))]
+        takes_BxF &= differs_BxF.sum(axis=1, keepdims=True) == differs_BxF
+    count = np.bincount(rows_BxF[takes_BxF], minlength=sum(sizes))
+    collect, start = (np.maximum, -np.inf) if kind == "union" else (np.add, 0.0)
+    collected = np.full((len(count), *jax.eval_shape(picture, cells[0]).shape), start)
+    used = takes_BxF.any(axis=1)
+    rows_BxF, takes_BxF = rows_BxF[used], takes_BxF[used]
+    for some, pictures in _batches(picture, cells[used]):
+        for rows, takes in zip(rows_BxF[some].T, takes_BxF[some].T, strict=True):
+            collect.at(collected, rows[takes], pictures[takes])
+    column = count.reshape((-1,) + (1,) * (collected.ndim - 1))
+    if kind != "union":
+        collected /= np.maximum(column, 1)
+    return np.where(column > 0, collected, 0.0).astype(np.float32), count > 0
 
 
-def _batches(draw, points):
+def _batches(picture, points):
     """(which points, their pictures), float64, `AT_ONCE` at a time by one program."""
+    draw = jax.jit(jax.vmap(picture))
     for start in range(0, len(points), AT_ONCE):
         some = points[start : start + AT_ONCE]
-        filled = np.concatenate([some, np.tile(some[-1:], (AT_ONCE - len(some), 1))])
-        pictures = np.asarray(draw(jnp.asarray(filled))[: len(some)], np.float64)
+        filled = jnp.asarray(np.resize(some, (AT_ONCE, some.shape[1])))
+        pictures = np.asarray(draw(filled)[: len(some)], np.float64)
         yield slice(start, start + AT_ONCE), pictures
 
 
-def main_effects_share(picture, factors) -> float:
-    """Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `MOST` cells.
+def main_effects_shares(picture, factors, varied: int) -> dict[tuple, float]:
+    """{names of `varied` factors: Sum_f Var(mean picture given f) / Var, summed over pixels}, if
+    only these vary, over at most `MOST` cells.
 
     1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
-    pictures = _over_subgrid(picture, factors)
-    return _main_effects(pictures, tuple(range(len(factors))))
-
-
-def main_effects_of_pairs(picture, factors) -> dict[tuple[str, str], float]:
-    """{names of two factors: `main_effects_share` if only these two vary}."""
-    pictures, last = _over_subgrid(picture, factors), len(factors) - 1
-    return {
-        (factors[i].name, factors[j].name): _main_effects(pictures, (last - i, last - j))
-        for i, j in itertools.combinations(range(len(factors)), 2)
-    }
-
-
-def _over_subgrid(picture, factors):
-    """(V_F, ..., V_1, P): pictures at a grid of at most `MOST` cells."""
     index, sizes = grids.subgrid(tasks.counts(factors), max(MOST, 2 ** len(factors)))
     cells = tasks.cells(factors)[index]
-    batches = _batches(jax.jit(jax.vmap(picture)), cells)
-    pictures = np.concatenate([pictures for _, pictures in batches])
-    return grids.over_grid(pictures.reshape(len(cells), -1), sizes)
-
-
-def _main_effects(pictures, axes) -> float:
-    centred = pictures - pictures.mean(axis=axes, keepdims=True)
-    total = np.mean(np.square(centred))
-    if not total:
-        return np.nan
-    effects = 0
-    for axis in axes:
-        others = tuple(other for other in axes if other != axis)
-        effects += np.mean(np.square(centred.mean(axis=others)))
-    return float(effects / total)
+    pictures = np.concatenate([pictures for _, pictures in _batches(picture, cells)])
+    pictures, shares = grids.over_grid(pictures.reshape(len(cells), -1), sizes), {}
+    for chosen in itertools.combinations(range(len(factors)), varied):
+        axes = {len(factors) - 1 - index for index in chosen}
+        centred = pictures - pictures.mean(axis=tuple(axes), keepdims=True)
+        effects = [centred.mean(axis=tuple(axes - {axis})) for axis in sorted(axes)]
+        total = np.mean(np.square(centred))
+        explained = sum(np.mean(np.square(effect)) for effect in effects)
+        share = float(explained / total) if total else np.nan
+        shares[tuple(factors[index].name for index in chosen)] = share
+    return shares

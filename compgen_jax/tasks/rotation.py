@@ -5,20 +5,23 @@ everywhere here: `image[y, x]`. A signal is the image itself, 0 where it is blan
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import Family, choice, number, traced
-from compgen_jax.tasks import baselines, digits, images, regions, sampling
-from compgen_jax.tasks.task import Example, Factor, Task, numpy_of, refuse
+from compgen_jax import grids
+from compgen_jax.settings import Family, choice, demand, number, traced
+from compgen_jax.tasks import baselines, digits, sampling
+from compgen_jax.tasks.supports import Cells, random_cells
+from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error, numpy_of
 
 BANK = 720  # at most so many true images are compared with an answer
+ANGLE_TOLERANCE = 5.0  # degrees
+IMAGE_TOLERANCE = 0.05  # of a blank image's error
 CLOSE = 1e-3  # degrees, or a share of a step between cells: rounding errors
 TIE = 1e-5  # of an image's square: two images this near to an answer are equally near
 
@@ -28,12 +31,11 @@ class AngleCodeConfig:
     """How the angle is given to the model.
 
     cos_sin  its cosine and sine;
-    angle    one number from -1 to 1 over the circle, which jumps where the circle closes;
     bump     `units` evenly round the circle, each a Gaussian of the circular distance to it, with
              the standard deviation `width` in degrees.
     """
 
-    name: str = choice("cos_sin", "cos_sin", "angle", "bump")
+    name: str = choice("cos_sin", "cos_sin", "bump")
     units: int = number(36, low=2, high=3600)
     width: float = number(20.0, above=0)
 
@@ -60,14 +62,11 @@ class Rotation(Family):
     """Turned digits, the `objects`, on `side` x `side` pixels, measured at `angles` angles evenly
     round the circle. With one object, the angle is the only factor.
 
-    The digits are drawn from a font. With `mnist_path` (a directory, or its file of images) they
-    are the first training examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of
-    each object, evenly round the circle from 0 on, without those that are held out: 889 of 1000.
-    (The authors take 888, as many below the gap as above.)
+    The digits are drawn from a font. With `mnist_path`, a directory, they are the first training
+    examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of each object, evenly
+    round the circle from 0 on, without those that are held out: 889 of 1000 (of the authors, 888).
 
-    The loss is the mean squared error plus `l1` times the mean absolute one. An answer's angle is
-    right within `angle_tolerance` degrees; its image is right up to `image_tolerance` times a blank
-    image's error.
+    The loss is the mean squared error plus `l1` times the mean absolute one.
     """
 
     side: int = number(28, low=8, high=128)
@@ -78,66 +77,66 @@ class Rotation(Family):
     gap: GapConfig = traced(GapConfig())
     samples: int = number(1000, low=1, high=10**6)
     l1: float = number(0.1, low=0)
-    angle_tolerance: float = number(5.0, low=0, high=180)
-    image_tolerance: float = number(0.05, above=0)
 
     def check(self, config):
-        objects, gap = self.objects, self.gap
-        are_digits = all(type(value) is int and 0 <= value <= 9 for value in objects)
-        refuse({
-            f"objects={objects!r}: must be one or more different digits from 0 to 9":
-                not are_digits or not 0 < len(objects) == len(set(objects)),
-            f"gap.of={gap.of!r}: must name some of config.task.objects={objects!r}":
-                not set(gap.of) <= set(objects),
-            f"side={self.side}: images of config.task.mnist_path have {digits.SIDE} x "
-            f"{digits.SIDE} pixels; must be {digits.SIDE}":
-                self.mnist_path and self.side != digits.SIDE,
-            f"gap.high={gap.high:g}: must be greater than config.task.gap.low={gap.low:g} and less "
-            f"than once round from it, {gap.low + 360:g}":
-                gap.region == "gap" and not gap.low < gap.high < gap.low + 360,
-        })  # fmt: skip
+        objects, gap, side = self.objects, self.gap, digits.SIDE
+        demand(
+            0 < len(objects) == len(set(objects) & set(range(10))),
+            f"config.task.objects={objects!r}: must be one or more different digits from 0 to 9",
+        )
+        demand(
+            set(gap.of) <= set(objects),
+            f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}",
+        )
+        demand(
+            not self.mnist_path or self.side == side,
+            f"config.task.side={self.side}: images of config.task.mnist_path need {side}",
+        )
+        demand(
+            gap.region != "gap" or gap.low < gap.high < gap.low + 360,
+            f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low, and "
+            f"less than {gap.low + 360:g}",
+        )
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (one for each of many gaps)
     def make(self) -> Task:
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
-        names, angles, gap = sorted(self.objects), self.angles, self.gap
-        seen_OxA = seen(self, angles)
-        never = 360 / angles * np.flatnonzero(~seen_OxA.any(axis=0))
-        refuse({
-            f"gap={gap}: holds out none of config.task.angles={angles} angles; say region='none'":
-                gap.region != "none" and seen_OxA.all(),
-            f"gap={gap}: holds out all of config.task.angles={angles} angles of a digit":
-                not seen_OxA.any(axis=1).all(),
-            f"gap={gap}: holds out all of config.task.samples={self.samples} angles of a digit":
-                not seen(self, self.samples).any(axis=1).all(),
-            f"gap={gap}: no digit is shown at {len(never)} of config.task.angles={angles} angles, "
-            f"the first of which is {min(never, default=0):g}; hold out angles of some digits "
-            "alone (config.task.gap.of)":
-                len(names) > 1 and len(never),
-        })  # fmt: skip
+        factors, angles, prefix = factors_of(self), self.angles, f"config.task.gap={self.gap}"
+        is_held_out = held_out_by(self)
+        cells, samples = (points_of(self, 360 / n * np.arange(n)) for n in (angles, self.samples))
+        seen_OxA = ~is_held_out(cells).reshape(-1, angles)
+        seen_samples = ~is_held_out(samples)
+        demand(
+            self.gap.region == "none" or not seen_OxA.all(),
+            f"{prefix}: holds out none of config.task.angles={angles} angles; say region='none'",
+        )
+        is_seen_O = seen_OxA.any(axis=1) & seen_samples.reshape(-1, self.samples).any(axis=1)
+        demand(
+            is_seen_O.all(),
+            f"{prefix}: holds out all of config.task.angles={angles} or of config.task.samples="
+            f"{self.samples} angles of a digit",
+        )
+        demand(
+            len(factors) == 1 or seen_OxA.any(axis=0).all(),
+            f"{prefix}: no digit is shown at some angles; name digits in config.task.gap.of",
+        )
         # examples and scores do not depend on what is held out
         constants = replace(self, gap=GapConfig(region="none"))
-        pictures, bank = _pictures_and_bank(constants)
-        points = points_of(self, self.samples)[seen(self, self.samples).ravel()]
-        length = {"cos_sin": 2, "angle": 1, "bump": self.code.units}[self.code.name]
-        values = 360 / angles * np.arange(angles)
-        factors, parts = (Factor("angle", values.astype(np.float32), period=360.0),), (length,)
-        if len(names) > 1:
-            factors += (Factor("object", np.array(names, np.float32), real=False),)
-            parts += (len(names),)
-        mixture = partial(edge_mixture, settings=self, pictures_OxNxN=pictures)
+        pictures, *bank = _pictures_and_bank(constants)
+        length = 2 if self.code.name == "cos_sin" else self.code.units
+        mixture = partial(edge_mixture, objects=self.objects, pictures=pictures, seen_OxA=seen_OxA)
         return Task(
             factors=factors,
-            held_out=partial(is_held_out, settings=self),
+            held_out=is_held_out,
             example=lambda key, point: example(point, constants, pictures),
-            dataset=lambda key: sampling.table(jnp.asarray(points)),
-            examples=len(points),
+            dataset=lambda key: sampling.table(jnp.asarray(samples[seen_samples])),
+            examples=int(seen_samples.sum()),
             loss=partial(loss, l1=self.l1),
-            scores=partial(scores, settings=constants, bank=bank),
+            scores=partial(scores, bank=bank),
             accuracy="exact_accuracy",
             baselines=baselines.BASELINES | {"edge_mixture": mixture},
-            parts=parts,
-            units={"cell": float(angles * len(names))},
+            parts=(length, len(self.objects))[: len(factors)],
+            units={"cell": float(len(cells))},
         )
 
 
@@ -147,147 +146,116 @@ class Rotation(Family):
 def turned(image_HxW, degrees):
     """A square image turned counter-clockwise, as scipy.ndimage.rotate(order=1,
     mode='grid-constant') does by minus the angle."""
-    positions = _positions(len(image_HxW), degrees, jnp)
-    return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
-
-
-def _positions(side: int, degrees, numpy):
-    """[row, column] of the point that each pixel of a turned image shows."""
-    centre, turn = (side - 1) / 2, degrees * (np.pi / 180)
-    offset_N = numpy.arange(side) - centre
+    centre, turn = (len(image_HxW) - 1) / 2, degrees * (np.pi / 180)
+    offset_N = jnp.arange(len(image_HxW)) - centre
     y, x = offset_N[:, None], offset_N[None, :]
-    cos, sin = numpy.cos(turn), numpy.sin(turn)
-    return [centre + cos * y - sin * x, centre + sin * y + cos * x]
+    cos, sin = jnp.cos(turn), jnp.sin(turn)
+    positions = [centre + cos * y - sin * x, centre + sin * y + cos * x]
+    return jax.scipy.ndimage.map_coordinates(image_HxW, positions, order=1, mode="constant")
 
 
 def encode_angle(degrees, config: AngleCodeConfig):
     if config.name == "cos_sin":
         turn = degrees * (jnp.pi / 180)
         return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
-    if config.name == "angle":
-        return (degrees % 360 / 180 - 1)[None]
     angle_U = 360 / config.units * jnp.arange(config.units)
-    return jnp.exp(-jnp.square(_apart(angle_U - degrees)) / (2 * config.width**2))
-
-
-def _apart(difference):
-    """The signed circular distance, in degrees from -180 up to 180."""
-    return (difference + 180) % 360 - 180
+    apart_U = (angle_U - degrees + 180) % 360 - 180
+    return jnp.exp(-jnp.square(apart_U) / (2 * config.width**2))
 
 
 def example(point, settings: Rotation, pictures_OxNxN) -> Example:
     """Of a point (angle, object), or (angle,) if there is one object."""
-    code, picture = encode_angle(point[0], settings.code), jnp.asarray(pictures_OxNxN[0])
-    if len(point) > 1:
-        is_object_O = jnp.array(sorted(settings.objects), jnp.float32) == point[1]
-        code = jnp.concatenate([code, is_object_O.astype(jnp.float32)])
-        picture = jnp.asarray(pictures_OxNxN)[jnp.argmax(is_object_O)]
-    return Example(code, turned(picture, point[0]))
+    code, pictures = encode_angle(point[0], settings.code), jnp.asarray(pictures_OxNxN)
+    if len(point) == 1:
+        return Example(code, turned(pictures[0], point[0]))
+    is_object_O = jnp.array(sorted(settings.objects), jnp.float32) == point[1]
+    code = jnp.concatenate([code, is_object_O.astype(jnp.float32)])
+    return Example(code, turned(pictures[jnp.argmax(is_object_O)], point[0]))
 
 
 def loss(output, target, l1: float):
-    chex.assert_equal_shape([output, target])
-    difference = output - target
-    return jnp.mean(jnp.square(difference)) + l1 * jnp.mean(jnp.abs(difference))
+    absolute = jnp.mean(jnp.abs(output - target))
+    return mean_squared_error(output, target) + l1 * absolute
 
 
 # --- which angles are held out ---------------------------------------------------------------
 
 
-def is_held_out(points, settings: Rotation):
-    gap, numpy = settings.gap, numpy_of(points)
-    angle = points[..., 0]
-    if gap.region == "none":
-        return numpy.zeros(angle.shape, bool)
-    if gap.region == "random":
-        index = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360))).astype(int)
-        cell = settings.angles * _object(points, settings) + index % settings.angles
-        names = sorted(settings.objects)
+def factors_of(settings: Rotation) -> tuple[Factor, ...]:
+    angle_A = 360 / settings.angles * np.arange(settings.angles)
+    objects = np.array(sorted(settings.objects), np.float32)
+    angle = Factor("angle", angle_A.astype(np.float32), period=360.0)
+    return (angle, Factor("object", objects, real=False)) if len(objects) > 1 else (angle,)
+
+
+def points_of(settings: Rotation, angle_A):
+    """(O * A, F) float32: these angles of each object."""
+    objects = [factor.values for factor in factors_of(settings)[1:]]
+    return grids.points([angle_A, *objects])
+
+
+def held_out_by(settings: Rotation) -> Callable:
+    """points (..., F), NumPy or JAX -> (...,) bool."""
+    gap, names = settings.gap, sorted(settings.objects)
+    if gap.region != "gap":
         options = np.repeat([name in (gap.of or names) for name in names], settings.angles)
-        chosen = regions.random_cells(options, gap.share, gap.seed)
-        return numpy.asarray(chosen)[cell] & ~numpy.isnan(angle)
-    # rounding moves neither end
-    inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
-    if not gap.of or len(settings.objects) == 1:
-        return inside
-    return inside & numpy.isin(points[..., 1], numpy.asarray(gap.of))
+        share = gap.share if gap.region == "random" else 0.0
+        chosen = random_cells(options, share, gap.seed)
+        return Cells(factors_of(settings), chosen).is_held_out
 
+    def is_held_out(points):
+        # rounding moves neither end
+        inside = (points[..., 0] - gap.low + CLOSE) % 360 < gap.high - gap.low
+        if not gap.of or len(names) == 1:
+            return inside
+        numpy = numpy_of(points)
+        return inside & numpy.isin(points[..., 1], numpy.asarray(gap.of))
 
-def _object(points, settings: Rotation):
-    if len(settings.objects) == 1:
-        return 0
-    return sum(k * (points[..., 1] == name) for k, name in enumerate(sorted(settings.objects)))
-
-
-def points_of(settings: Rotation, count: int):
-    """(O * count, F) float32: `count` angles evenly round the circle, for each object."""
-    angle_A, names = 360 / count * np.arange(count), sorted(settings.objects)
-    columns = [np.tile(angle_A, len(names)), np.repeat(names, count)]
-    return np.stack(columns[: 1 + (len(names) > 1)], axis=1).astype(np.float32)
-
-
-def seen(settings: Rotation, count: int):
-    """(O, count) bool NumPy: which of `count` angles evenly round the circle are seen."""
-    return ~is_held_out(points_of(settings, count), settings).reshape(-1, count)
+    return is_held_out
 
 
 # --- scores and a trivial predictor ----------------------------------------------------------
 
 
-class Bank(NamedTuple):
-    """True images (C, P) of the cells, their squares (C,), objects (C,) and angles (C,): of all
-    cells, or of every k-th angle if there are more than `BANK`; NumPy."""
-
-    images: np.ndarray
-    squares: np.ndarray
-    objects: np.ndarray
-    angles: np.ndarray
-
-
 @functools.lru_cache(maxsize=64)
 def _pictures_and_bank(settings: Rotation):
-    """The pictures (O, N, N) of the objects in ascending order at the angle 0, and the bank."""
+    """The pictures (O, N, N) of the objects in ascending order at the angle 0; and the bank: true
+    images (C, P) and points (C, F) of all cells, or of every k-th angle if they exceed `BANK`."""
     from scipy import ndimage  # a while to import
 
-    names, side = sorted(settings.objects), settings.side
+    names = sorted(settings.objects)
     if settings.mnist_path:
         examples = digits.first_of_each(settings.mnist_path, names)
         pictures = np.stack([examples[name][::-1] for name in names])  # their row 0 is at the top
     else:
-        pictures = np.stack([digits.drawn(name, side) for name in names])
+        pictures = np.stack([digits.drawn(name, settings.side) for name in names])
     step = -(-settings.angles * len(names) // BANK)
     angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
-    positions = _positions(side, angle_A[:, None, None], np)
-    images = [
-        ndimage.map_coordinates(picture, positions, order=1, mode="grid-constant")
-        for picture in pictures
-    ]
-    images_CxP = np.stack(images).reshape(-1, side**2).astype(np.float32)
-    objects_C = np.repeat(names, len(angle_A)).astype(np.float32)
-    angles_C = np.tile(angle_A, len(names)).astype(np.float32)
-    return pictures, Bank(images_CxP, np.sum(np.square(images_CxP), axis=1), objects_C, angles_C)
+    turn = partial(ndimage.rotate, reshape=False, order=1, mode="grid-constant")
+    images = [turn(picture, -angle).ravel() for picture in pictures for angle in angle_A]
+    return pictures, np.stack(images), points_of(settings, angle_A)
 
 
-def scores(signal, truth, point, settings: Rotation, bank: Bank) -> dict:
-    """image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
+def scores(signal, truth, point, bank) -> dict:
+    """image_accuracy: whether the error is within `IMAGE_TOLERANCE`.
     angle_accuracy: whether the nearest of all true images, those of the bank and the requested one,
-        shows the requested object at about the requested angle. Ties count as right.
+        shows the requested object, within `ANGLE_TOLERANCE`. Ties count as right.
     exact_accuracy: whether both are right. Signals that are not finite are wrong.
     """
-    error = images.mean_squared_error(signal, truth)
-    blank = images.mean_squared_error(jnp.zeros_like(truth), truth)
-    alike = jnp.abs(_apart(bank.angles - point[0])) <= settings.angle_tolerance + CLOSE
-    if len(settings.objects) > 1:
-        alike = alike & (bank.objects == point[1])
+    error, blank = mean_squared_error(signal, truth), jnp.mean(jnp.square(truth))
+    images_CxP, points_CxF = map(jnp.asarray, bank)
+    apart_CxF = points_CxF - point[None]
+    off_C = jnp.abs((apart_CxF[:, 0] + 180) % 360 - 180)
+    alike = (off_C <= ANGLE_TOLERANCE + CLOSE) & (apart_CxF[:, 1:] == 0).all(axis=1)
     # squared distances without the signal's own square, which they share
     product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
-    distance = bank.squares - 2 * product(jnp.asarray(bank.images), signal.ravel())
+    distance = jnp.sum(jnp.square(images_CxP), axis=1) - 2 * product(images_CxP, signal.ravel())
     requested = jnp.sum(jnp.square(truth)) - 2 * product(truth.ravel(), signal.ravel())
     nearest_alike = jnp.minimum(requested, jnp.min(jnp.where(alike, distance, jnp.inf)))
     nearest_other = jnp.min(jnp.where(alike, jnp.inf, distance))
     slack = TIE * jnp.sum(jnp.square(truth))
     right_angle = jnp.isfinite(signal).all() & (nearest_alike <= nearest_other + slack)
-    right_image = error <= settings.image_tolerance * blank
+    right_image = error <= IMAGE_TOLERANCE * blank
     return {
         "mse": error,
         "blank_mse": blank,
@@ -297,32 +265,21 @@ def scores(signal, truth, point, settings: Rotation, bank: Bank) -> dict:
     }
 
 
-def edge_mixture(query: baselines.Query, settings: Rotation, pictures_OxNxN):
-    """For a held-out point, the images at the nearest seen cells of the same object on both sides,
-    mixed in proportion to the angle (Figure 9d); blank for an object without seen cells."""
-    seen_OxA, count = seen(settings, settings.angles), settings.angles
-    step, cells = 360 / count, np.arange(2 * count)
-    # the nearest seen cell at or below each cell, and at or above it; -1 without seen cells
-    twice = np.concatenate([seen_OxA, seen_OxA], axis=1)
-    below = np.maximum.accumulate(np.where(twice, cells, -1), axis=1)[:, count:]
-    backwards = np.where(twice, cells, 2 * count)[:, ::-1]
-    above = np.minimum.accumulate(backwards, axis=1)[:, ::-1][:, :count]
-    some = seen_OxA.any(axis=1, keepdims=True)
-    below, above = (np.where(some, cell % count, -1) for cell in (below, above))
+def edge_mixture(query: baselines.Query, objects, pictures, seen_OxA):
+    """A held-out angle as the images at its gap's edges, weighted by the distance to the other
+    (Figure 9d)."""
+    angle_A = 360 / seen_OxA.shape[1] * jnp.arange(seen_OxA.shape[1])
+    names_O = jnp.array(sorted(objects))
 
     def predict(point):
-        name, position = _object(point, settings), point[0] * (count / 360)
-        nearest = jnp.round(position)
-        on_cell = jnp.abs(position - nearest) < CLOSE  # a cell's angle, but for rounding
-        first, last = (
-            jnp.asarray(edges)[name, jnp.where(on_cell, nearest, cell).astype(int) % count]
-            for edges, cell in ((below, jnp.floor(position)), (above, jnp.ceil(position)))
-        )
-        before, after = (point[0] - step * first) % 360, (step * last - point[0]) % 360
-        share = before / jnp.maximum(before + after, CLOSE)
-        picture = jnp.asarray(pictures_OxNxN)[name]
-        mixed = (1 - share) * turned(picture, step * first) + share * turned(picture, step * last)
-        return jnp.where(first < 0, 0.0, mixed)
+        index = jnp.argmax(names_O == point[1]) if len(point) > 1 else 0
+        seen_A, picture = (jnp.asarray(array)[index] for array in (seen_OxA, pictures))
+        before_A = jnp.where(seen_A, (point[0] - angle_A) % 360, jnp.inf)
+        after_A = jnp.where(seen_A, (angle_A - point[0]) % 360, jnp.inf)
+        first, last = jnp.argmin(before_A), jnp.argmin(after_A)
+        share = before_A[first] / jnp.maximum(before_A[first] + after_A[last], CLOSE)
+        edges = [turned(picture, angle_A[edge]) for edge in (first, last)]
+        return (1 - share) * edges[0] + share * edges[1]
 
     mixtures = jax.vmap(predict)(jnp.asarray(query.points, jnp.float32))
     return jnp.where(jnp.asarray(query.held_out)[:, None, None], mixtures, query.truths)

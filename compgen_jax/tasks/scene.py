@@ -6,7 +6,6 @@ float32 from 0 to 1. All else is the same for every scene.
 
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,17 +14,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import xlog1py, xlogy
+from jax.scipy.special import rel_entr
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import Family, choice, demand, number, traced
 from compgen_jax.tasks import baselines, encodings, holdouts, images, inverse, marginals, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import CODES_OF_FACTORS, CodesConfig
 from compgen_jax.tasks.marginals import MarginalsConfig
-from compgen_jax.tasks.regions import Cells
-from compgen_jax.tasks.task import Example, Factor, Task, refuse
+from compgen_jax.tasks.supports import Cells
+from compgen_jax.tasks.task import Example, Factor, Task
 
-MAIN_EFFECTS = "a sum of one image per factor explains {:.0%} of the pixels' variance"
 CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 has no finer
 
 
@@ -70,40 +68,36 @@ class SceneTask(Family):
         raise NotImplementedError
 
     def check(self, config):
-        is_image = self.asks == "image"
-        if not config.training.steps:
-            raise ConfigError(
-                "config.training.steps=0: each step draws afresh; give the number of steps"
-            )
-        refuse({
-            f"marginals.kind={self.marginals.kind!r}: are of images; say config.task.asks='image'":
-                self.marginals.kind != "none" and not is_image,
-            f"loss={self.loss!r}: reading factors has its own loss; say 'mse'":
-                self.loss != "mse" and not is_image,
-        })  # fmt: skip
+        demand(
+            self.asks == "image" or (self.marginals.kind, self.loss) == ("none", "mse"),
+            f"config.task.asks={self.asks!r}: needs config.task.marginals.kind='none' and "
+            "config.task.loss='mse'",
+        )
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (one for each of many hold-outs)
     def make(self) -> Task:
         """Raises ConfigError for settings that no task can have."""
-        defaults = {name: getattr(type(self)(), name) for name in SceneTask.__dataclass_fields__}
-        drawn_by = replace(self, **defaults)
+        drawn_by = replace(self, **vars(SceneTask()))
         scene, code, marginal = _scene(drawn_by), self.code, self.marginals
         factors = scene.factors
-        pairs = itertools.product(factors, CODES_OF_FACTORS)
-        known = {(f.name, kind) for f, kind in pairs if kind != "circle" or f.period < math.inf}
-        refuse({
-            f"code.of={code.of!r}: must be pairs of a factor and one of "
-            f"{', '.join(CODES_OF_FACTORS)} (of an angle alone); factors are "
-            f"{', '.join(factor.name for factor in factors)}": not set(code.of) <= known,
-        })  # fmt: skip
-        cells = cells_of(scene, self.held_out)
-        seen, total = int((~cells.held_out).sum()), len(cells.points)
+        names = [factor.name for factor in factors]
+        demand(
+            set(code.of) <= set(itertools.product(names, CODES_OF_FACTORS)),
+            f"config.task.code.of={code.of!r}: must be pairs of one of {names} and one of "
+            f"{CODES_OF_FACTORS}",
+        )
+        points = tasks.cells(factors) if scene.points is None else scene.points
+        cells = Cells(factors, holdouts.held_out(self.held_out, factors, points), scene.points)
+        seen, total = int((~cells.held_out).sum()), len(points)
         samples = self.samples or seen
-        refuse({
-            f"marginals.kind={marginal.kind!r}: needs a picture of every combination of values":
-                marginal.kind != "none" and scene.points is not None,
-            f"samples={samples}: only {seen} of {total} combinations are ID": samples > seen,
-        })  # fmt: skip
+        demand(
+            marginal.kind == "none" or cells.is_grid,
+            f"config.task.marginals.kind={marginal.kind!r}: needs a picture of every combination",
+        )
+        demand(
+            samples <= seen,
+            f"config.task.samples={samples}: only {seen} of {total} combinations are ID",
+        )
         points = cells.points[np.argsort(cells.held_out, kind="stable")]
         rows = np.zeros((0, len(factors)), np.float32)
         if marginal.kind != "none":
@@ -121,19 +115,20 @@ class SceneTask(Family):
 
         measured = None if cells.is_grid else cells.points
         if self.measured:
-            rng, measured = np.random.default_rng(0), []
-            for region in (~cells.held_out, cells.held_out):
-                chosen = rng.permutation(np.flatnonzero(region))[: self.measured]
-                measured.append(cells.points[np.sort(chosen)])
-            measured = np.concatenate(measured)
+            rng, regions = np.random.default_rng(0), (~cells.held_out, cells.held_out)
+            chosen = [rng.permutation(np.flatnonzero(region)) for region in regions]
+            chosen = [np.sort(region[: self.measured]) for region in chosen]
+            measured = cells.points[np.concatenate(chosen)]
 
         @functools.cache
         def coverage():
-            return holdouts.coverage(cells.held_out, factors, cells.points)
-
-        def describe():
-            effects = [MAIN_EFFECTS.format(share) for share in _main_effects(drawn_by).values()]
-            return (*scene.says, *coverage().lines, *effects)
+            """What is printed before training, and facts of the task."""
+            lines, facts = holdouts.coverage(cells.held_out, factors, cells.points)
+            shares = _main_effects(drawn_by)
+            for share in shares.values():
+                explains = f"explains {share:.0%} of the pixels' variance"
+                lines.append(f"a sum of one image per factor {explains}")
+            return (*scene.says, *lines), facts | shares
 
         codes = encodings.codes_of_factors(factors, code)
         first_values = jnp.array([factor.values[0] for factor in factors], jnp.float32)
@@ -148,7 +143,7 @@ class SceneTask(Family):
                 image = jnp.where(missing.any(), marginal.reshape(image.shape), image)
             return Example(encodings.joined(point, codes), image)
 
-        kinds = [encodings.kind_of(factor, code) for factor in factors if factor.real]
+        code_of, real = dict(code.of), [factor.name for factor in factors if factor.real]
         is_bernoulli = self.loss == "bernoulli"
         task = Task(
             factors=factors,
@@ -166,22 +161,16 @@ class SceneTask(Family):
             baselines=baselines.BASELINES
             | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
             parts=encodings.lengths(codes),
-            differentiable="onehot" not in kinds,
+            differentiable="onehot" not in [code_of.get(name, code.name) for name in real],
             units={"cell": float(total)},
             points=measured,
             sampled=cells.is_grid and self.measured > 0,
             between=scene.anywhere,
             origin="upper",
-            facts=lambda: coverage().facts | _main_effects(drawn_by),
-            describe=describe,
+            facts=lambda: coverage()[1],
+            describe=lambda: coverage()[0],
         )
         return inverse.reading(task) if self.asks == "factors" else task
-
-
-def cells_of(scene: Scene, sentence: str) -> Cells:
-    points = tasks.cells(scene.factors) if scene.points is None else scene.points
-    held_out = holdouts.held_out(sentence, scene.factors, points)
-    return Cells(scene.factors, held_out, scene.points)
 
 
 # --- examples --------------------------------------------------------------------------------
@@ -198,13 +187,12 @@ class TrainingSet(NamedTuple):
 
 def _draw(key, training_set: TrainingSet, share: float):
     key_point, key_kind, key_marginal = jax.random.split(key, 3)
-    points, count, marginals = training_set
-    point = points[jax.random.randint(key_point, (), 0, count)]
-    if not len(marginals):
+    point, rows = sampling.from_table(key_point, training_set), training_set.marginals
+    if not len(rows):
         return point
-    row = marginals[jax.random.randint(key_marginal, (), 0, len(marginals))]
-    blank = jnp.zeros(marginals.shape[1] - len(point))
-    return jnp.where(jax.random.uniform(key_kind) < share, row, jnp.concatenate([point, blank]))
+    row = rows[jax.random.randint(key_marginal, (), 0, len(rows))]
+    whole = jnp.concatenate([point, jnp.zeros(len(row) - len(point))])
+    return jnp.where(jax.random.uniform(key_kind) < share, row, whole)
 
 
 # --- scores ----------------------------------------------------------------------------------
@@ -222,14 +210,12 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     labels_right = jnp.isfinite(signal).all()
     point, picture = point[: len(scene.factors)], scene.picture
     for index, factor in enumerate(scene.factors):
-        if factor.real or len(factor.values) == 1:
+        if factor.real:
             continue
-
-        def error_of_label(value, index=index):
-            return jnp.mean(jnp.square(signal - picture(point.at[index].set(value))))
-
-        least = jnp.min(jax.lax.map(error_of_label, jnp.asarray(factor.values, jnp.float32)))
-        right = error <= least * (1 + 1e-4) + 1e-9
+        values = jnp.asarray(factor.values, jnp.float32)
+        points = jnp.tile(point, (len(values), 1)).at[:, index].set(values)
+        errors = jax.lax.map(lambda other: jnp.mean(jnp.square(signal - picture(other))), points)
+        right = error <= jnp.min(errors) * (1 + 1e-4) + 1e-9
         scores[f"{factor.name}_accuracy"] = right
         labels_right &= right
     nearest = cells.nearest_seen(point) if nearest is None else nearest
@@ -241,9 +227,7 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     scores["rendered"] = rendered & labels_right
     if loss == "bernoulli":
         p = jnp.clip(signal, CERTAIN, 1 - CERTAIN)
-        cross = xlogy(truth, p) + xlog1py(1 - truth, -p)
-        entropy = xlogy(truth, truth) + xlog1py(1 - truth, -truth)
-        scores["excess_nll"] = jnp.sum(entropy - cross)
+        scores["excess_nll"] = jnp.sum(rel_entr(truth, p) + rel_entr(1 - truth, 1 - p))
     return scores
 
 
@@ -264,15 +248,14 @@ def mean_image(query: baselines.Query):
 def main_effects(query: baselines.Query, factors):
     """Sum_f (mean ID image with this value of f) less F - 1 mean ID images. A value that no ID
     image has counts as the mean."""
-    seen, truths = ~np.asarray(query.held_out), query.truths
-    drawn = mean = mean_image(query)[:1]
-    indices_BxF = tasks.nearest_values(factors, np.asarray(query.points))
+    seen, mean = ~np.asarray(query.held_out), mean_image(query)[:1]
+    drawn, indices_BxF = mean, tasks.nearest_values(factors, np.asarray(query.points))
     for factor, index_B in zip(factors, indices_BxF.T, strict=True):
-        seen_BxV = seen[:, None] & (index_B[:, None] == np.arange(len(factor.values))[None])
-        count_V = seen_BxV.sum(axis=0)
-        weights_BxV = seen_BxV / np.maximum(count_V, 1)[None]
-        means = jnp.tensordot(jnp.asarray(weights_BxV.T, jnp.float32), truths, axes=1)
-        exists = jnp.asarray(count_V > 0).reshape((-1,) + (1,) * (truths.ndim - 1))
+        shows_VxB = seen & (index_B == np.arange(len(factor.values))[:, None])
+        count_Vx1 = shows_VxB.sum(axis=1, keepdims=True)
+        weights_VxB = jnp.asarray(shows_VxB / np.maximum(count_Vx1, 1), jnp.float32)
+        means = jnp.tensordot(weights_VxB, query.truths, axes=1)
+        exists = count_Vx1.reshape(-1, *(1,) * (mean.ndim - 1)) > 0
         drawn = drawn + (jnp.where(exists, means, mean) - mean)[index_B]
     return drawn
 
@@ -291,4 +274,5 @@ def _main_effects(settings: SceneTask) -> dict:
     scene = _scene(settings)
     if scene.points is not None:
         return {}
-    return {"main_effects_share": marginals.main_effects_share(scene.picture, scene.factors)}
+    shares = marginals.main_effects_shares(scene.picture, scene.factors, len(scene.factors))
+    return {"main_effects_share": next(iter(shares.values()))}

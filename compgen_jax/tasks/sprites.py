@@ -12,9 +12,9 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, demand, number
 from compgen_jax.tasks.scene import Scene, SceneTask
-from compgen_jax.tasks.task import Factor, refuse
+from compgen_jax.tasks.task import Factor
 
 SHAPES = "square", "ellipse", "heart"  # the values 1, 2 and 3 of dSprites' factor
 SYMMETRIES = {"square": math.pi / 2, "ellipse": math.pi, "heart": 2 * math.pi}
@@ -24,17 +24,17 @@ HALF_SQUARE = 9.6
 SEMI_AXES = 12.768, 7.2128
 # the heart's radius in canvases, at an angle from its cleft: A(cos) + |sin| B(cos), rising powers
 HEART = (0.0239, -0.3125, 0.1287, 0.281, -0.0419), (0.1036, 0.4041, -0.0469, -0.1559)
+FIXED = {"scale": 1.0, "orientation": 0.0, "posX": 0.5, "posY": 0.5}  # where they do not vary
 EDGE = 1e-5  # of the scale: so far outside still counts, where rounding would decide otherwise
 
 
 @dataclass(frozen=True)
 class CountsConfig:
-    """How many values each factor has, evenly spaced. A factor with one value does not vary: its
-    value is that of `FixedConfig`.
+    """How many values each factor has, evenly spaced. With one it does not vary: the shape is of
+    scale 1, upright, in the middle.
 
-    Scales go from .5 to 1. Both positions go from 0 to 1, which are a quarter and three quarters of
-    the canvas; a step of less than a pixel gives images that hardly differ. Hues k/n go round the
-    circle; without hue an image is grey, (H, W).
+    Scales go from .5 to 1, both positions from a quarter (0) to three quarters (1) of the canvas.
+    Hues k/n go round the circle; without hue an image is grey, (H, W).
     """
 
     scale: int = number(3, low=1, high=64)
@@ -45,47 +45,37 @@ class CountsConfig:
 
 
 @dataclass(frozen=True)
-class FixedConfig:
-    """The values of factors that do not vary; the orientation is in radians."""
-
-    scale: float = number(1.0, low=0.25, high=1.15)
-    orientation: float = number(0.0)
-    posX: float = number(0.5, low=0, high=1)
-    posY: float = number(0.5, low=0, high=1)
-
-
-@dataclass(frozen=True)
 class Sprites(SceneTask):
     """A sprite on a black canvas of `side` x `side` pixels.
 
-    The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY,
-    in this order. Lengths shrink with the side. A pixel is the mean of `supersample` squared
-    points; 1 draws hard edges, as dSprites does.
+    The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY.
+    A pixel is the mean of `supersample` squared points; 1 draws hard edges, as dSprites does.
 
-    Orientations are k/n of a `turn`, in radians, counter-clockwise as seen, without the end. The
-    default is a quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole
-    turn are dSprites' values without its 40th, which repeats the first.
+    Orientations are k/n of a `turn`, in radians, counter-clockwise, without the end: by default a
+    quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole turn are
+    dSprites' values without its 40th, which repeats the first.
     """
 
     side: int = number(32, low=16, high=64)
     supersample: int = number(4, low=1, high=8)
     shapes: tuple = SHAPES
     counts: CountsConfig = CountsConfig()
-    fixed: FixedConfig = FixedConfig()
     turn: str = choice("quarter", *SPANS)
 
     def check(self, config):
         super().check(config)
         shapes, turns = self.shapes, self.counts.orientation
-        if not shapes or not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
-            known = ", ".join(SHAPES)
-            raise ConfigError(f"config.task.shapes={shapes!r}: must be different ones of {known}")
-        refuse({
-            f"counts.orientation={turns}: the {shape} repeats within a {self.turn} turn; take an "
-            "odd number, or less of config.task.turn":
-                SPANS[self.turn] > SYMMETRIES[shape] and turns % 2 == 0
-            for shape in shapes
-        } | {f"counts={self.counts!r}: lets no factor vary": not factors(self)})  # fmt: skip
+        demand(
+            0 < len(shapes) == len(set(shapes) & set(SHAPES)),
+            f"config.task.shapes={shapes!r}: must be different ones of {', '.join(SHAPES)}",
+        )
+        for shape in shapes:
+            demand(
+                SPANS[self.turn] <= SYMMETRIES[shape] or turns % 2,
+                f"config.task.counts.orientation={turns}: the {shape} repeats within a {self.turn} "
+                "turn; take an odd number, or less of config.task.turn",
+            )
+        demand(factors(self), f"config.task.counts={self.counts!r}: lets no factor vary")
 
     def scene(self) -> Scene:
         return Scene(factors(self), partial(picture, settings=self))
@@ -114,7 +104,7 @@ def factors(settings: Sprites) -> tuple[Factor, ...]:
 def picture(point, settings: Sprites):
     """The image of a point (F,): (H, W), or (H, W, 3) with hue, float32 from 0 to 1."""
     names = [factor.name for factor in factors(settings)]
-    fixed = {"shape": 1.0 + SHAPES.index(settings.shapes[0]), **vars(settings.fixed)}
+    fixed = FIXED | {"shape": 1.0 + SHAPES.index(settings.shapes[0])}
     values = fixed | dict(zip(names, point, strict=True))
     side, within = settings.side, settings.supersample
     # the points of the canvas, as seen from the middle of the shape

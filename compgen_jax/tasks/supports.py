@@ -1,17 +1,21 @@
-"""Which combinations of a grid's factors are seen: held-out regions and sampling (Figure 1a)."""
+"""Which combinations of factors are held out, and what is drawn of the others (Figure 1a).
 
+A point between the cells belongs to its nearest cell.
+"""
+
+import functools
+import math
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import choice, number
-from compgen_jax.tasks import regions, sampling
-from compgen_jax.tasks.task import Factor, nearest_values, refuse
+from compgen_jax.settings import choice, demand, number
+from compgen_jax.tasks import sampling
+from compgen_jax.tasks import task as tasks
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,7 @@ class SupportConfig:
 
     A `side` above 0 replaces `low` and `high`: it is the side of the held-out square as a share of
     N, rounded to pixels; a donut's square is then centred. A third factor has bounds of its own
-    (`SizeConfig`), so that a donut is a box. `of` names the factors that bound the region (none:
-    all); it takes any value of the others.
+    (`SizeConfig`). `of` names the factors that bound the region (none: all).
 
     `samples` points are drawn once for each seed. With `in_proportion`, their number is `samples`
     times the share that is not held out.
@@ -46,71 +49,110 @@ class SupportConfig:
     require_marginals: bool = True
 
 
-class Axis(NamedTuple):
-    """A factor with `count` values, `step` apart, from `first` on. `low` and `high` are the numbers
-    of the values that bound a held-out box; of a corner, `low`."""
-
-    name: str
-    count: int
-    first: float
-    step: float
-    low: int
-    high: int
+def value_indices(factor: tasks.Factor, column):
+    """(n,) int: which of the factor's values, ascending, is nearest to each number (n,)."""
+    values = np.asarray(factor.values, np.float64)
+    return np.searchsorted((values[1:] + values[:-1]) / 2, column)
 
 
-class Support(regions.Cells):
+def random_cells(options_B, share: float, seed: int):
+    """(B,) bool: exactly the share (rounded) of the cells that are options, drawn with `seed`."""
+    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(options_B))
+    held_out = np.zeros(len(options_B), bool)
+    held_out[chosen[: round(share * len(chosen))]] = True
+    return held_out
+
+
+class Cells:
+    """The combinations of factors as `points` (B, F), by default all, and which are `held_out` (B,)
+    bool; NumPy."""
+
+    def __init__(self, factors, held_out, points=None):
+        self.factors, self.is_grid, self.held_out = tuple(factors), points is None, held_out
+        self.sizes = tasks.counts(self.factors)
+        self.points = tasks.cells(factors) if self.is_grid else np.asarray(points, np.float32)
+
+    def is_held_out(self, points):
+        """(...,) bool of points (..., F), NumPy or JAX; one that lacks a factor is not held out."""
+        numpy = tasks.numpy_of(points)
+        incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1)
+        return numpy.asarray(self._held_out)[tasks.nearest_cell(self.factors, points)] & ~incomplete
+
+    def nearest_seen(self, points):
+        """(..., F): the ID cell nearest to each point's cell, NaN for a point that is ID or lacks a
+        factor."""
+        numpy = tasks.numpy_of(points)
+        incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
+        nearest = numpy.asarray(self._nearest_seen)[tasks.nearest_cell(self.factors, points)]
+        return numpy.where(incomplete, numpy.nan, nearest)
+
+    def _nearest_of(self, cells_B):
+        """(combinations,) int: the nearest of these cells for every combination of values."""
+        cell = np.full(math.prod(self.sizes), -1)
+        cell[tasks.nearest_cell(self.factors, self.points[cells_B])] = np.flatnonzero(cells_B)
+        return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))[0]]
+
+    @functools.cached_property
+    def _held_out(self):
+        """(combinations,) bool: by the nearest cell."""
+        if self.is_grid:
+            return self.held_out
+        return self.held_out[self._nearest_of(np.ones(len(self.points), bool))]
+
+    @functools.cached_property
+    def _nearest_seen(self):
+        nearest = self.points[self._nearest_of(~self.held_out)]
+        return np.where(self._held_out[:, None], nearest, np.float32(np.nan))
+
+
+class Support(Cells):
     """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
-    {factor: (first, last)} of the values that bound a donut or a corner. Raises ConfigError for
-    unknown factors."""
+    {factor: (first, last)} of the values that bound a donut, or a corner, which has no last.
+    Raises ConfigError."""
 
-    def __init__(self, settings: SupportConfig, axes):
-        self.settings, self.axes = settings, tuple(axes)
-        counts, names = tuple(axis.count for axis in axes), [axis.name for axis in axes]
-        unknown = not set(settings.of) <= set(names)
-        refuse({f"support.of={settings.of}: must name some of {', '.join(names)}": unknown})
-        values = [axis.first + axis.step * np.arange(axis.count) for axis in axes]
-        factors = [Factor(n, v.astype(np.float32)) for n, v in zip(names, values, strict=True)]
-        self.box = {}
-        if settings.region in ("donut", "corner"):
-            for axis in axes:
-                last = axis.high if settings.region == "donut" else axis.count - 1
-                if axis.name in (settings.of or names):
-                    self.box[axis.name] = (axis.low, last)
-        held_out = np.full(np.prod(counts), settings.region != "none")
+    def __init__(self, settings: SupportConfig, factors, box: dict):
+        self.settings, self.box, sizes = settings, {}, tasks.counts(factors)
+        if settings.region == "donut":
+            self.box = box
+        if settings.region == "corner":
+            self.box = {name: (low, np.inf) for name, (low, _) in box.items()}
+        held_out = np.full(np.prod(sizes), settings.region != "none")
         if settings.region == "random":
-            held_out = regions.random_cells(held_out, settings.share, settings.seed)
-        for name, index_B in zip(names, grids.indices(counts).T, strict=True):
-            low, high = self.box.get(name, (0, np.inf))
+            held_out = random_cells(held_out, settings.share, settings.seed)
+        for factor, index_B in zip(factors, grids.indices(sizes).T, strict=True):
+            low, high = self.box.get(factor.name, (0, np.inf))
             held_out &= (low <= index_B) & (index_B <= high)
         super().__init__(factors, held_out)
+        hint = f"holds out all or none of the {len(held_out)} cells; say 'none' for none"
+        is_some = held_out.any() and not held_out.all()
+        demand(
+            is_some or settings.region == "none",
+            f"config.task.support.region={settings.region!r}: {hint}",
+        )
 
     def n_samples(self) -> int:
-        if self.settings.sampling == "every_cell":
+        settings = self.settings
+        if settings.sampling == "every_cell":
             return int((~self.held_out).sum())
-        share = self.seen_share() if self.settings.in_proportion else 1
-        return round(share * self.settings.samples)
-
-    def seen_share(self) -> float:
-        """Of the cells; of real points, of the volume."""
-        region = self.settings.region
-        if self.settings.sampling != "real" or region == "none":
-            return 1 - self.held_out.mean()
-        unknown = f"the share of real points in the region {region!r} is not known"
-        refuse({f"support.in_proportion=True: {unknown}; say donut or corner": not self.box})
-        held_out = 1.0
-        for axis in self.axes:
-            low, high = self.box.get(axis.name, (0, axis.count - 1))
-            last = axis.count - 1  # half of an outermost cell lies beyond real points
-            held_out *= (min(high + 0.5, last) - max(low - 0.5, 0)) / last
-        return 1 - held_out
+        if not settings.in_proportion:
+            return settings.samples
+        held_out = self.held_out.mean()
+        if settings.sampling == "real" and settings.region != "none":
+            hint = f"the share of real points in the region {settings.region!r} is not known"
+            demand(self.box, f"config.task.support.in_proportion=True: {hint}")
+            held_out = 1.0
+            for factor, size in zip(self.factors, self.sizes, strict=True):
+                last = size - 1  # half of an outermost cell lies beyond real points
+                low, high = self.box.get(factor.name, (0, np.inf))
+                held_out *= (min(high + 0.5, last) - max(low - 0.5, 0)) / last
+        return round((1 - held_out) * settings.samples)
 
     def sample(self, key, n: int):
         """n training points of the seen region, (n, F) float32; see `SupportConfig`."""
         kind = self.settings.sampling
         if kind == "real":
-            first = jnp.array([axis.first for axis in self.axes])
-            extent = jnp.array([axis.step * (axis.count - 1.0) for axis in self.axes])
-            region = {"first": first, "extent": extent, "rejected": self.is_held_out}
+            first, last = (jnp.array([f.values[end] for f in self.factors]) for end in (0, -1))
+            region = {"first": first, "extent": last - first, "rejected": self.is_held_out}
             draw = partial(sampling.by_rejection, **region)
             return jax.vmap(draw)(jax.random.split(key, n))
         seen = jnp.asarray(self.points[~self.held_out])
@@ -118,29 +160,14 @@ class Support(regions.Cells):
             return seen[jax.random.randint(key, (n,), 0, len(seen))]
         return jax.random.permutation(key, seen)[:n] if kind == "without_replacement" else seen
 
-    def check(self, points: int, shows_every_value: bool):
-        """Raises ConfigError where the support cannot serve; with stripes, its `points` need not
-        show every value."""
-        region, seen = self.settings.region, int((~self.held_out).sum())
-        grid = "x".join(map(str, self.sizes))
-        refuse({
-            f"support.region={region!r}: holds out every cell of the {grid} grid": not seen,
-            f"support.region={region!r}: holds out no cell of the {grid} grid; say 'none'":
-                region != "none" and not self.held_out.any(),
-            f"support.samples: {points} points, but only {seen} cells are seen, and no more can be "
-            "drawn without replacement":
-                self.settings.sampling == "without_replacement" and points > seen,
-        })  # fmt: skip
-        if not shows_every_value:
-            self.check_marginals(self.points[~self.held_out])
-
     def check_marginals(self, points):
         """Raises ConfigError if some value of a factor occurs in none of the points (n, F), NumPy,
         and must."""
-        exists, indices = ~np.isnan(points), nearest_values(self.factors, points)
-        for k, axis in enumerate(self.axes if self.settings.require_marginals else ()):
-            missing = sorted({*range(axis.count)} - {*indices[exists[:, k], k].tolist()})
-            refuse({
-                f"support.require_marginals=True: no training point has {axis.name} in {missing}":
-                    missing,
-            })  # fmt: skip
+        for factor, column in zip(self.factors, points.T, strict=True):
+            present = value_indices(factor, column[~np.isnan(column)])
+            missing = np.setdiff1d(np.arange(len(factor.values)), present).tolist()
+            demand(
+                not (missing and self.settings.require_marginals),
+                "config.task.support.require_marginals=True: no training point has "
+                f"{factor.name} in {missing}",
+            )

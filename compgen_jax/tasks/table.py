@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, number, traced
+from compgen_jax.settings import demand, number, traced
 from compgen_jax.tasks import table_files
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.scene import Scene, SceneTask
@@ -39,30 +39,30 @@ class ImageTable(SceneTask):
 
     def scene(self) -> Scene:
         """Raises ConfigError for a file that is missing or wrong."""
-        if not self.path:
-            raise ConfigError("config.task.path='': must name a file of images")
+        demand(self.path, "config.task.path='': must name a file of images")
         table = table_files.read(self.path, self.subset, self.side)
         exists_B, rows_B, images = table.exists_B, table.rows_B, table.images
         # jax has no other floats than float16 and float32, of native order
         is_other = images.dtype.kind == "f" and images.dtype != np.float16
         dtype = np.dtype(np.float32) if is_other else images.dtype
-
-        def look_up(cell):
-            # no part of jax may be used here: it could wait for the program that waits for it
-            return np.asarray(images[rows_B[np.asarray(cell)]], dtype)
+        result = jax.ShapeDtypeStruct(table_files.take(images, 0).shape, dtype)
+        n_bytes = len(rows_B) * math.prod(result.shape) * dtype.itemsize
 
         @functools.cache
         def whole():
-            return look_up(np.arange(len(rows_B)))
+            return table_files.take(images, rows_B).astype(dtype)
+
+        def look_up(cell):
+            # no part of jax may be used here: it could wait for the program that waits for it
+            return table_files.take(images, rows_B[np.asarray(cell)]).astype(dtype)
 
         def picture(point):
             """The image of the nearest cell, float32 from 0 to 1."""
-            cell, shape = tasks.nearest_cell(table.factors, point), images.shape[1:]
+            cell = tasks.nearest_cell(table.factors, point)
             most = CONSTANT if jax.default_backend() == "cpu" else CONSTANT_ON_ACCELERATOR
-            if len(rows_B) * math.prod(shape) * dtype.itemsize <= most:
+            if n_bytes <= most:
                 image = jnp.asarray(whole())[cell]
             else:
-                result = jax.ShapeDtypeStruct(shape, dtype)
                 image = jax.pure_callback(look_up, result, cell, vmap_method="broadcast_all")
             return image.astype(jnp.float32) / table.white
 

@@ -137,7 +137,7 @@ def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured,
     assert_allclose(measured.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
     factorization = measured.numbers["factorization.mean_of_ratios"]
     assert_allclose(factorization[:, 0], 1, atol=1e-6)
-    code = lambda p: encode([(p[0], N), (p[1], N)], tiny.task.code)
+    code = lambda p: encode(p, (N, N), tiny.task.code)
     jacobian = np.float64(jax.jit(jax.jacfwd(code))(np.float32([5, 2])))
     volume = np.linalg.det(jacobian.T @ jacobian) ** 0.5
     assert_allclose(measured.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)

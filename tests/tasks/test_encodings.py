@@ -23,8 +23,7 @@ FACTORS = (
 
 
 def encode(config, *coordinates):
-    pairs = [(coordinate, N) for coordinate in coordinates]
-    return jax.jit(lambda: encodings.encode(pairs, config))()
+    return jax.jit(lambda: encodings.encode(coordinates, (N, N), config))()
 
 
 def of_factors(point, **config):
@@ -85,20 +84,16 @@ def test_codes_of_factors_by_kind():
     assert_allclose(found, [2, 0, 0, 0, 0, 1, 0, 0.5**0.5, 0.5**0.5], atol=1e-6)
 
 
-@pytest.mark.parametrize("missing", ["zero", "mask", "off_range"])
+@pytest.mark.parametrize("missing", ["zero", "mask"])
 def test_codes_of_missing_factors(missing):
     lengths = encodings.lengths(encodings.codes_of_factors(FACTORS, CodesConfig(missing=missing)))
     code = of_factors([np.nan, 3, np.nan], missing=missing)
     parts = np.split(code, np.cumsum(lengths)[:-1])
     assert [len(part) for part in parts] == [n + (missing == "mask") for n in (2, 6, 4)]
     assert_allclose(parts[1][:6], np.exp(-((np.arange(6) - 3.0) ** 2) / 2), rtol=1e-5)
-    # off range, the label 0 is none of them; one step before 0 degrees would be the last angle
     assert not parts[0][:2].any() and not parts[2][:4].any()
     if missing == "mask":
         assert_array_equal([part[-1] for part in parts], [1, 0, 1])
-    if missing == "off_range":
-        values = of_factors([np.nan] * 3, name="value", missing=missing)
-        assert_allclose(values, [0, -1, -math.pi / 2], rtol=1e-6)
 
 
 def test_the_derivatives_of_codes_of_factors():

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks import table_files
 from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out
 from compgen_jax.tasks.task import Factor, cells
 
@@ -29,10 +28,22 @@ SHAPE, HUE, POSX = np.float64(POINTS).T
 LINE = (Factor("posX", np.arange(10) / 9), Factor("posY", np.arange(10) / 9))
 PLACE = np.arange(21) / 20
 WORLD = Factor("posX", PLACE), Factor("posY", PLACE), Factor("shape", np.arange(3), real=False)
-# as the data sets have them, but for the last of dSprites' orientations, which repeats the first
+# as the data sets store them
+SHAPES3D = ("cube", "cylinder", "sphere", "pill")
 DATA = {
-    "dsprites": table_files.DSPRITES[1:],
-    "3dshapes": table_files.SHAPES3D,
+    "dsprites": (
+        SMALL[0],
+        Factor("scale", np.linspace(0.5, 1, 6)),
+        Factor("orientation", np.linspace(0, 2 * np.pi, 40)),
+        Factor("posX", np.arange(32) / 31),
+        Factor("posY", np.arange(32) / 31),
+    ),
+    "3dshapes": (
+        *(Factor(f"{name}_hue", np.arange(10) / 10) for name in ("floor", "wall", "object")),
+        Factor("scale", np.linspace(0.75, 1.25, 8)),
+        Factor("shape", np.arange(4), real=False, labels=SHAPES3D),
+        Factor("orientation", np.linspace(-30, 30, 15)),
+    ),
     "mpi3d": MPI3D,
     "circles": WORLD[:2],
     "simple": WORLD,
@@ -143,7 +154,7 @@ WRONG = {
     "slices(posX, hue, shape='heart')": "slices of factors that it does not name",
     "recombination_to_range(posX)": "takes a factor of one value, then",
     "montero dsprites shape2ty": "there is montero dsprites shape2tx",
-    "not " * 50 + "posX > .5": "is nested deeper than 40 levels",
+    "-" * 980 + "posX > .5": "is nested too deeply",
     "posX > .5 or " * 100 + "posX > .5": "is longer than 1000 characters",
 }
 
@@ -160,11 +171,12 @@ def test_a_wrong_sentence_is_answered_in_one_line(text):
 def test_coverage_counts_pairs_that_exist_alone():
     rng = np.random.default_rng(3)
     some, mask = POINTS[rng.permutation(len(POINTS))[:60]], rng.random(60) < 0.6
-    facts = coverage(mask, SMALL, some).facts
+    _, facts = coverage(mask, SMALL, some)
     for i, j in itertools.combinations(range(3), 2):
         exist, seen = (np.unique(rows[:, (i, j)], axis=0) for rows in (some, some[~mask]))
         name = f"seen_pairs.{SMALL[i].name}.{SMALL[j].name}"
         assert facts[name] == pytest.approx(len(seen) / len(exist))
-    facts = coverage(held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS), SMALL, POINTS).facts
+    mask = held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS)
+    _, facts = coverage(mask, SMALL, POINTS)
     shares = {"seen": 96 / 180, "seen_values.hue": 0.8, "seen_values.posX": 1}
     assert {name: facts[name] for name in shares} == pytest.approx(shares)

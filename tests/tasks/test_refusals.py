@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig
-from compgen_jax.tasks import baselines, encodings, marginals, module_codes
+from compgen_jax.tasks import baselines, marginals, module_codes
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig, StripesConfig
 from compgen_jax.tasks.encodings import CodeConfig, CodesConfig
@@ -56,37 +55,29 @@ def modules(modules=8, most=3, **support):
         (bump(replace(CORNER, samples=0)), "samples=0: leaves nothing to train on"),
         (bump(code=RAMP, **STRIPES), "code.missing='zero': is the ramp's code of coordinate 0"),
         (bump(size=SizeConfig(3, 2.0, 1.0)), "3: .*size.smallest=2"),
-        (bump(size=SizeConfig(3), **STRIPES), "size.values=3: stripes are images of x or of y"),
+        (bump(size=SizeConfig(3), **STRIPES), "size.values=3: only one of sizes, stripes, two"),
         (
             bump(replace(CORNER, samples=49)),
             "support.samples: 49 points, but only 48 cells are seen",
         ),
-        (bump(bumps=2, size=SizeConfig(3)), "values=3: is for one object"),
-        (hole(region="random", share=1.0), "region='random': holds out every cell"),
+        (bump(bumps=2, size=SizeConfig(3)), "values=3: only one of sizes"),
+        (hole(region="random", share=1.0), "region='random': holds out all or none of the 256"),
         (hole(of=("x",), low=4, high=6), r"no training point has x in \[4, 5, 6\]"),
         (hole(of=("z",)), r"of=\('z',\): must name some of x, y"),
         (hole(region="random", in_proportion=True, sampling="real"), "the share of real .* is"),
         (inverse(answer="coordinates", **STRIPES), "answer='coordinates': a stripe has no"),
         (inverse(code=RAMP), "code.name='ramp': has no unit for each value to decode"),
         (inverse(bumps=2), "bumps=2: an image does not tell which of its bumps is the first"),
-        (turned(mnist_path="mnist"), "side=16: images of .* must be 28"),
+        (turned(mnist_path="mnist"), "side=16: images of .* need 28"),
         (turned(gap=GapConfig(low=200, high=160)), "gap.high=160: must be greater than"),
         (turned(gap=GapConfig(low=161, high=164)), "gap=.*holds out none of .*angles=24"),
         (turned(gap=GapConfig(low=350, high=550), samples=1), "samples=1 angles"),
-        (turned(objects=(4, 7)), "no digit is shown at 3 of .*the first of which is 165; "),
+        (turned(objects=(4, 7)), "no digit is shown at some angles"),
         (Sprites(turn="whole"), "counts.orientation=.*the square repeats within a whole turn"),
         (Sprites(shapes=("heart",), counts=CountsConfig(1, 1, 1, 1, 1)), "counts=.*no factor"),
-        (
-            replace(SPRITES, code=CodesConfig(of=(("posX", "circle"),))),
-            "circle .of an angle alone",
-        ),
-        (replace(SPRITES, code=CodesConfig(of=(("posX", "ramp"),))), "a factor and one of bump"),
+        (replace(SPRITES, code=CodesConfig(of=(("posX", "ramp"),))), "code.of=.*and one of"),
         (replace(SPRITES, samples=999), "samples=999: only .* combinations are ID"),
-        (
-            replace(SPRITES, loss="mse", asks="factors", marginals=MarginalsConfig("mean")),
-            "marginals.kind=",
-        ),
-        (replace(SPRITES, asks="factors"), "loss='bernoulli'"),
+        (replace(SPRITES, asks="factors"), "asks='factors': needs .*kind='none' and"),
         (ImageTable(), "path='': must name a file"),
         (modules(16, name="disconnected", held_out_share=0.1), "627 of 696 .* at most 576 for"),
         (Modules(tasks=2000), "tasks=2000: makes more than 24,000 examples"),
@@ -122,10 +113,6 @@ def grid(*asked):
         (
             lambda: module_codes.encode(np.ones(7), LatentCodeConfig("fewshot")),
             "no function of its lat",
-        ),
-        (
-            lambda: jax.grad(lambda c: encodings.encode([(c, 4)], CodeConfig("onehot")).sum())(3.0),
-            "one-hot code is a step function and has no derivative",
         ),
         (lambda: tasks.point_of(FACTORS, ("1", "up")), "'up': must be a number"),
     ],

@@ -63,7 +63,6 @@ def test_the_derivative_in_the_angle_is_that_of_small_steps():
     ("config", "expected"),
     [
         (AngleCodeConfig(), lambda a: [np.cos(np.deg2rad(a)), np.sin(np.deg2rad(a))]),
-        (AngleCodeConfig("angle"), lambda a: [a / 180 - 1]),
         (
             AngleCodeConfig("bump", units=8, width=30.0),
             lambda a: np.exp(-(((45 * np.arange(8) - a + 180) % 360 - 180) ** 2) / 1800),
@@ -138,17 +137,17 @@ def test_random_angles_have_their_share_of_the_named_objects():
 
 def test_angle_accuracy_is_the_nearest_of_all_true_images():
     """By a loop in float64, of random mixtures of images."""
-    task, rng = replace(TWO, angle_tolerance=20.0).make(), np.random.default_rng(2)
+    task, rng = replace(TWO, angles=96).make(), np.random.default_rng(2)
     points = tasks.points(task)
     truths = examples_at(task, points).target.astype(np.float64)
-    asked, other = rng.integers(0, 48, (2, 40))
+    asked, other = rng.integers(0, 192, (2, 40))
     share = rng.uniform(0.2, 0.8, (40, 1, 1))
     signals = share * truths[asked] + (1 - share) * truths[other]
     signals = np.float32(signals + rng.normal(0, 0.1, signals.shape))
     found = scores_at(task, signals, np.float32(truths[asked]), points[asked])
     apart = np.square(signals[:, None] - truths).sum((2, 3))
     off = abs(points[apart.argmin(axis=1)] - points[asked])
-    hits = (np.minimum(off[:, 0], 360 - off[:, 0]) <= 20) & (off[:, 1] == 0)
+    hits = (np.minimum(off[:, 0], 360 - off[:, 0]) <= 5) & (off[:, 1] == 0)
     assert_array_equal(found["angle_accuracy"], hits)
     assert 5 < hits.sum() < 35
     errors = np.mean((signals - truths[asked]) ** 2, axis=(1, 2))
@@ -224,52 +223,35 @@ def idx(values, magic=None) -> bytes:
 MNIST = idx(IMAGES)
 
 
-def write(directory, images=MNIST, labels=(5, 0, 4, 5, 4), name="train-images-idx3-ubyte"):
-    labels_name = name.replace("images", "labels").replace("idx3", "idx1")
-    for path, content in ((name, images), (labels_name, idx(np.uint8(labels)))):
-        content = gzip.compress(content) if path.endswith(".gz") else content
-        (directory / path).write_bytes(content)
+def write(directory, images=MNIST, labels=(5, 0, 4, 5, 4), end=""):
+    """Compressed if the name ends in .gz, and the images are not yet."""
+    for name, content in zip(digits.FILES, (images, idx(np.uint8(labels))), strict=True):
+        whole = content if content[:2] == b"\x1f\x8b" or not end else gzip.compress(content)
+        (directory / f"{name}{end}").write_bytes(whole)
     return directory
 
 
-@pytest.mark.parametrize("name", ["train-images-idx3-ubyte.gz", "train-images.idx3-ubyte"])
-def test_the_first_example_of_each_digit(tmp_path, name):
-    write(tmp_path, name=name)
-    for path in (tmp_path, tmp_path / name):
-        found = digits.first_of_each(str(path), (4, 5))
-        chex.assert_trees_all_equal(
-            found, {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
-        )
-
-
-def refused(path, message):
-    with pytest.raises(ConfigError, match=f"^config.task.mnist_path={str(path)!r}: .*{message}"):
-        digits.first_of_each(str(path), (4, 5))
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_the_first_example_of_each_digit(tmp_path, end):
+    found = digits.first_of_each(str(write(tmp_path, end=end)), (4, 5))
+    expected = {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
+    chex.assert_trees_all_equal(found, expected)
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"images": b"\x00\x00"}, "has magic number 0x00000000"),
-        ({"images": MNIST + b"\x00"}, "has 3921 bytes, not 3920 of"),
-        ({"images": MNIST[:-1]}, "has 3919 bytes, not 3920 of"),
         ({"images": idx(IMAGES, 0x801)}, "has magic number 0x00000801, not 0x00000803"),
+        ({"images": MNIST + b"\x00"}, "cannot reshape array of size 3921"),
+        ({"images": MNIST[:2]}, "buffer is smaller than requested"),
         ({"images": idx(IMAGES[:, :5, :5])}, "images are .5, 5, 5.; must be .5, 28, 28."),
-        ({"images": idx(IMAGES[:4])}, "images are .4, 28, 28.; must be .5, 28, 28."),
-        ({"labels": (1, 2, 3, 5, 5)}, r"has no example of \[4\]"),
-        ({"images": gzip.compress(MNIST)[:-900]}, "ended before"),
+        ({"labels": (1, 2, 3, 5, 5)}, r"there is no example of \[4\]"),
+        ({"images": gzip.compress(MNIST)[:-900], "end": ".gz"}, "ended before"),
+        (None, "No such file or directory: .*train-images-idx3-ubyte"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path, files, message):
-    refused(write(tmp_path, **files), message)
-
-
-def test_a_missing_file_is_refused(tmp_path):
-    refused(tmp_path / "nowhere", "there is no file nowhere")
-    refused(tmp_path, "there is no file train-images-idx3-ubyte, plain")
-    for name, where, message in (
-        ("train-images-idx3-ubyte", tmp_path, "and labels beside it"),
-        ("pictures", tmp_path / "pictures", "must have 'images' in its name"),
-    ):
-        (tmp_path / name).write_bytes(MNIST)
-        refused(where, message)
+def test_wrong_files_are_refused(tmp_path, files, message):
+    if files:
+        write(tmp_path, **files)
+    with pytest.raises(ConfigError, match=f"config.task.mnist_path={str(tmp_path)!r}: .*{message}"):
+        digits.first_of_each(str(tmp_path), (4, 5))

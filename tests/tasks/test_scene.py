@@ -172,8 +172,7 @@ def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():
     inside = lambda value: (jnp.arange(float(count)) - value) % count < 3  # duty m = 1/4
     sum_of_two = lambda point: jnp.stack([inside(point[0]), inside(point[1])]).astype(float)
     product = lambda point: (inside(point[0])[:, None] & inside(point[1])[None, :]).astype(float)
-    share = marginals.main_effects_share(sum_of_two, factors)
-    assert_allclose(share, 1.0, rtol=1e-6)
-    share = marginals.main_effects_share(product, factors)
-    assert_allclose(share, 2 * 0.25 / 1.25, rtol=1e-6)
-    assert np.isnan(marginals.main_effects_share(lambda point: jnp.ones(3), factors))
+    alike = lambda point: jnp.ones(3)
+    for picture, expected in ((sum_of_two, 1.0), (product, 2 * 0.25 / 1.25), (alike, np.nan)):
+        share = marginals.main_effects_shares(picture, factors, 2)["a", "b"]
+        assert_allclose(share, expected, rtol=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, picture
+from compgen_jax.tasks.sprites import CountsConfig, Sprites, picture
 
 DSPRITES = Sprites(
     side=64, supersample=1, counts=CountsConfig(6, 39, 1, 32, 32), turn="whole", measured=8
@@ -82,7 +82,7 @@ def test_hue_colours_the_shape_alone():
 
 
 def test_only_hue_has_a_derivative():
-    settings = Sprites(counts=CountsConfig(hue=6), fixed=FixedConfig())
+    settings = Sprites(counts=CountsConfig(hue=6))
     point = np.float32([3, 0.8, 0.4, 0.3, 0.5, 0.6])
     jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
     slopes = np.abs(jacobian).max((0, 1, 2))

@@ -4,7 +4,6 @@ import io
 import itertools
 import math
 import re
-import sys
 import zipfile
 from pathlib import Path
 
@@ -27,7 +26,7 @@ DSPRITES = [
     [1.0], [1.0, 2.0, 3.0], [0.5, 0.8], 2 * np.pi * np.array([0, 1, 2, 3]) / 3, [0, 10 / 31, 1],
     [2 / 31, 7 / 31],
 ]  # fmt: skip
-SHAPES3D = [[0.0, 0.5], [0.9], [0.1, 0.2, 0.4], [0.75, 1.25], [0.0, 1.0, 3.0], [-30.0, 30.0]]
+SHAPES3D = [[0.0, 0.5], [0.9], [0.1, 0.2, 0.4], [0.75, 1.25], [0.0, 1.0, 2.0, 3.0], [-30.0, 30.0]]
 
 
 def product(values):
@@ -73,7 +72,8 @@ def hdf5(path, arrays):
 
 def cell_images(found):
     """(B, H, W[, C]) the images of all combinations, from 0 to 1."""
-    return np.asarray(found.images[found.rows_B], np.float32) / np.float32(found.white)
+    images = table_files.take(found.images, found.rows_B)
+    return np.float32(images) / np.float32(found.white)
 
 
 def at(found, *values):
@@ -128,9 +128,9 @@ def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunk, most):
     assert isinstance(found.images, np.ndarray) == (most > 1000 or chunk == 72)
     names = [factor.name for factor in found.factors]
     assert names == ["floor_hue", "object_hue", "scale", "shape", "orientation"]
-    assert found.factors[0].period == 1 and found.factors[3].labels == ("cube", "cylinder", "pill")
+    assert found.factors[0].period == 1 and found.factors[3].labels[:3:2] == ("cube", "sphere")
     # stored with the last factor fastest; cells have the first fastest
-    stored = arrays["images"].reshape(2, 3, 2, 3, 2, 4, 4, 3).transpose(4, 3, 2, 1, 0, 5, 6, 7)
+    stored = arrays["images"].reshape(2, 3, 2, 4, 2, 4, 4, 3).transpose(4, 3, 2, 1, 0, 5, 6, 7)
     assert_array_equal(cell_images(found), stored.reshape(-1, 4, 4, 3) / np.float32(255))
 
 
@@ -255,9 +255,6 @@ def spoilt(name, index, value):
     return arrays
 
 
-SWAPPED = product(DSPRITES)[:, [1, 0, 2, 3, 4, 5]]
-
-
 def refused(message, *arguments, **others):
     with pytest.raises(ConfigError, match=message) as caught:
         table_files.read(*arguments, **others)
@@ -277,7 +274,7 @@ def refused(message, *arguments, **others):
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
         ({"images": own()["images"]}, "has 12 images and no factors; your own file"),
-        (dsprites(latents_values=SWAPPED), "color is 2, unlike in its data set"),
+        (own(factor_names=np.array(["hue", "hue"])), "factor_names has a name twice"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, monkeypatch, arrays, message):
@@ -289,7 +286,7 @@ def test_a_wrong_file_is_refused(tmp_path, monkeypatch, arrays, message):
 def test_a_damaged_file_is_refused(tmp_path):
     path = tmp_path / "table.npz"
     for write, change, message in (
-        (npz, lambda data: data[: len(data) // 2], "not a zip file"),
+        (npz, lambda data: data[: len(data) // 2], "(zip|seek|EOF|ends)"),
         (hdf5, lambda data: data[:4000], "truncated file"),
         (npz, lambda data: data[:100_000] + 100 * b"?" + data[100_100:], "Bad CRC-32"),
         (npz, lambda data: b"hue,width", "is neither an npz nor an HDF5 file"),
@@ -314,9 +311,6 @@ def test_a_wrong_subset_is_refused(tmp_path, subset, message):
     refused(f"config.task.subset=.*{message}", path, subset)
 
 
-def test_what_may_not_be_read_and_a_library_that_lacks_are_said(tmp_path, monkeypatch):
+def test_images_become_only_smaller(tmp_path):
     path = npz(tmp_path / "own.npz", own())
     refused("config.task.side=5: images have 4 x 4 pixels", path, side=5)
-    path = hdf5(tmp_path / "3dshapes.h5", shapes3d())
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    refused(r"needs h5py: pip install 'compgen_jax\[files\]'", path)

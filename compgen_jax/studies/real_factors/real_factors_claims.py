@@ -236,7 +236,7 @@ def main_effects(settings) -> dict[tuple[str, str], float]:
     """By the names of two factors, the share of the pixels' variance in what each does by itself,
     whatever is held out."""
     scene = settings.scene()
-    return marginals.main_effects_of_pairs(scene.picture, scene.factors)
+    return marginals.main_effects_shares(scene.picture, scene.factors, 2)
 
 
 def pair(config) -> tuple[str, str]:

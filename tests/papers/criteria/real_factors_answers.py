@@ -16,7 +16,7 @@ from compgen_jax.config import Config, changed
 from compgen_jax.runs.run import Run
 from compgen_jax.studies.real_factors import real_factors_claims as claims
 from compgen_jax.studies.real_factors.real_factors_presets import runs
-from compgen_jax.tasks import encodings, inverse, scene
+from compgen_jax.tasks import encodings, inverse
 from compgen_jax.tasks import task as tasks
 from tests import scoring
 from tests.papers.criteria.matrix import Matrix, rows_of
@@ -116,7 +116,7 @@ def encoder(name: str) -> dict:
     wrong = {"truth": [], "no-posX": ["posX"], "no-scale": ["scale"],
              "nothing": [factor.name for factor in task.factors if factor.real]}  # fmt: skip
     if name == "nearest":
-        read = scene.cells_of(config.task.scene(), config.task.held_out).nearest_seen(points)
+        read = np.asarray(replace(config.task, asks="image").make().nearest(points))
     else:
         read = np.where(np.isin(names, wrong[name]), points[~ood].mean(axis=0), points)
     answer = jax.vmap(lambda point: encodings.joined(point, inverse.answer_codes(task.factors)))

@@ -37,11 +37,11 @@ def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
         a, b, c = point
         return jnp.stack([on(a) * on(b), on(a) * on(b) * c, 10 * c])
 
-    shares = marginals.main_effects_of_pairs(picture, factors)
+    shares = marginals.main_effects_shares(picture, factors, 2)
     assert shares["a", "b"] == pytest.approx(0.4)
     # at a fixed b, a and c: pixel 2 is a product where b is on, c itself nowhere interacts
     assert shares["a", "c"] == pytest.approx(shares["b", "c"]) and shares["b", "c"] > 0.9
-    summed = marginals.main_effects_of_pairs(lambda point: point[:1] + point[1:2], factors)
+    summed = marginals.main_effects_shares(lambda point: point[:1] + point[1:2], factors, 2)
     assert summed["a", "b"] == pytest.approx(1)
     assert summed["a", "c"] == pytest.approx(1)
 
