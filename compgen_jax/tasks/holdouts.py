@@ -204,13 +204,11 @@ class _Reader:
             masks = [self.comparison(first, item, ast.Eq()) for item in items]
             return np.any(np.broadcast_arrays(*masks), axis=0) == isinstance(kind, ast.In)
         self.require(type(kind) in COMPARED, "values are compared by ==, !=, <, <=, > and >=")
-        if isinstance(kind, ast.Eq | ast.NotEq):
-            for node, other in ((first, second), (second, first)):
-                name, value = ast.unparse(node), self.value(other)
-                if name in self.names and np.ndim(value) == 0:
-                    index = self.names[name]  # by the value that the factor has
-                    equal = self.indices[index] == self.value_index(index, value)
-                    return equal == isinstance(kind, ast.Eq)
+        if isinstance(kind, ast.Eq | ast.NotEq) and ast.unparse(first) in self.names:
+            index, value = self.names[ast.unparse(first)], self.value(second)
+            if np.ndim(value) == 0:  # by the value that the factor has
+                equal = self.indices[index] == self.value_index(index, value)
+                return equal == isinstance(kind, ast.Eq)
         sides = [self.number(first), self.number(second)]
         size = max(np.max(np.abs(side), initial=0) for side in sides)
         gap = sides[0] - sides[1]
@@ -235,17 +233,15 @@ class _Reader:
         return nearest
 
     def named(self, name: str, arguments, keywords):
-        groups, values, share, seed = [], {}, REGIONS.get(name, [0.7])[-1], 0
+        chosen, values, share, seed = [], {}, REGIONS.get(name, [0.7])[-1], 0
         pairs = [(keyword.arg or "**", keyword.value) for keyword in keywords]
         for item in arguments:
-            is_group = isinstance(item, ast.Name | ast.Tuple)
-            pairs.append(("factors" if is_group else "share", item))
+            pairs.append(("factors" if isinstance(item, ast.Name) else "share", item))
         for key, item in pairs:
-            kind = key if key in ("factors", "share", "seed") else "values"
+            kind, text = key if key in ("factors", "share", "seed") else "values", ast.unparse(item)
             self.require(kind in TAKES[name], f"{name} takes no {kind}")
             if kind == "factors":
-                parts = getattr(item, "elts", [item])
-                groups.append([self.factor(ast.unparse(part)) for part in parts])
+                chosen.append(self.factor(text))
             elif kind == "seed":
                 seed = getattr(item, "value", None)
                 self.require(type(seed) is int, "a seed is a whole number from 0")
@@ -253,26 +249,20 @@ class _Reader:
                 value = self.value(item)
                 is_share = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
                 share = float(np.mean(value)) if is_share else math.nan
-                hint = f"{ast.unparse(item)} is no share between 0 and 1, and no condition"
-                self.require(0 < share < 1, hint)
+                self.require(0 < share < 1, f"{text} is no share between 0 and 1, and no condition")
             else:
                 index, value = self.factor(key), self.value(item)
-                self.require(np.ndim(value) == 0, f"{ast.unparse(item)} is not one value")
+                self.require(np.ndim(value) == 0, f"{text} is not one value")
                 values[index] = self.value_index(index, value)
-        chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
             return random_cells(np.ones(len(self.points_BxF)), share, seed)
         if name in REGIONS:
             return self.region(name, chosen, share)
-        every = range(len(self.factors))
+        every, masks = range(len(self.factors)), []
         if name == "slices":
-            groups = groups or [[index] for index in every]
             middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
-            self.require(values.keys() <= middle.keys(), "slices of factors that it does not name")
-            reference = middle | values
-            differ = [[self.indices[i] != reference[i] for i in group] for group in groups]
-            return sum(np.any(group, axis=0) for group in differ) > 1
-        masks = []
+            differ = [self.indices[i] != index for i, index in (middle | values).items()]
+            return sum(differ) > 1
         if name == "recombination_to_range":
             hint = f"{name} takes a factor of one value, then the factor of the range"
             self.require(chosen and len({*chosen, *values}) > 1, hint)
@@ -288,7 +278,7 @@ class _Reader:
         is_joint, n_seen, _ = REGIONS[name]
         sizes = counts(self.factors)
         real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]
-        chosen = sorted(chosen or real, key=sizes.__getitem__)
+        chosen = sorted(dict.fromkeys(chosen) or real, key=sizes.__getitem__)
         self.require(chosen, f"{name} finds no real factor; name its factors")
         wanted, masks = share if is_joint else 1 - share, []
         for rank, factor in enumerate(chosen):
