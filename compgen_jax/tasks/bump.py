@@ -300,7 +300,7 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
     scores["rendered"] = images.rendered(signal, truth, nearest_image, jnp.isnan(nearest).any())
     if size.values:
-        errors = jnp.square(signal - _bumps_of_all_sizes(point, settings))
+        errors = jnp.square(signal[None] - _bumps_of_all_sizes(point, settings))
         errors_S = jnp.mean(errors, axis=(-2, -1))
         requested = jnp.round((point[2] - size.smallest) / size.step)
         right = (jnp.argmin(errors_S) == requested) & jnp.isfinite(errors_S).all()
@@ -319,9 +319,8 @@ def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dic
     side = min(2 * math.ceil(3 * settings.image.sigma) + 1, settings.grid)
     x, y = images.brightest_pixel(second).astype(jnp.int32)
     start = jnp.clip(jnp.stack([y, x]) - side // 2, 0, settings.grid - side)
-    whole, less_first, true = (
-        jax.lax.dynamic_slice(image, start, (side, side))
-        for image in (signal, signal - first, second)
-    )
-    scores["rendered_second"] = images.rendered(whole, true) | images.rendered(less_first, true)
+    around = partial(jax.lax.dynamic_slice, start_indices=start, slice_sizes=(side, side))
+    true, parts = around(second), (signal, signal - first)
+    whole, less_first = (images.rendered(around(part), true) for part in parts)
+    scores["rendered_second"] = whole | less_first
     return scores

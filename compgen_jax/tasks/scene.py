@@ -116,9 +116,9 @@ class SceneTask(Family):
         measured = None if cells.is_grid else cells.points
         if self.measured:
             rng, regions = np.random.default_rng(0), (~cells.held_out, cells.held_out)
-            chosen = [rng.permutation(np.flatnonzero(region)) for region in regions]
-            chosen = [np.sort(region[: self.measured]) for region in chosen]
-            measured = cells.points[np.concatenate(chosen)]
+            orders = [rng.permutation(np.flatnonzero(region)) for region in regions]
+            chosen = np.concatenate([np.sort(order[: self.measured]) for order in orders])
+            measured = cells.points[chosen]
 
         @functools.cache
         def coverage():

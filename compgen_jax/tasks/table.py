@@ -48,13 +48,11 @@ class ImageTable(SceneTask):
         result = jax.ShapeDtypeStruct(table_files.take(images, 0).shape, dtype)
         n_bytes = len(rows_B) * math.prod(result.shape) * dtype.itemsize
 
-        @functools.cache
-        def whole():
-            return table_files.take(images, rows_B).astype(dtype)
-
         def look_up(cell):
             # no part of jax may be used here: it could wait for the program that waits for it
             return table_files.take(images, rows_B[np.asarray(cell)]).astype(dtype)
+
+        whole = functools.cache(functools.partial(look_up, range(len(rows_B))))
 
         def picture(point):
             """The image of the nearest cell, float32 from 0 to 1."""

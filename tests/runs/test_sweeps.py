@@ -201,7 +201,7 @@ NO_SEARCH = {"sweep.search.field": ""}
 A_DRAW = {"task.support.samples": 4, "task.support.require_marginals": True, "task.images": 0}
 IMPOSSIBLE = [  # what is changed of `small`, and the message
     ({"sweep.axes": ()} | NO_SEARCH, r"config.sweep.axes=\(\): an empty sweep"),
-    ({"task.support.side": 0.02} | NO_SEARCH, "^config.sweep: task.grid=8, .*holds out no cell of"),
+    ({"task.support.side": 0.02} | NO_SEARCH, "^config.sweep: task.grid=8, .*out all or none"),
     ({"sweep.axes": (("task.bumps", (2, 1)),)} | NO_SEARCH, "task.bumps=1.*: has other scores"),
     ({"sweep.axes": axes((8,), (0,))} | A_DRAW | NO_SEARCH, "the draw of seed 0: .*no training"),
     ({"sweep.axes": axes((8, 10)), "model.name": "conv"}, "grid=10,.* must be divisible by 4"),

@@ -274,7 +274,6 @@ def refused(message, *arguments, **others):
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
         ({"images": own()["images"]}, "has 12 images and no factors; your own file"),
-        (own(factor_names=np.array(["hue", "hue"])), "factor_names has a name twice"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, monkeypatch, arrays, message):
