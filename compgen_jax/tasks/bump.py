@@ -1,7 +1,7 @@
 """Bumps: images of a bump at (x, y), perhaps with a size (paper section 3.1 and Figure 4a).
 
-This module alone decides the axis order (`image[y, x]`, pixel centres at the integers 0..N-1) and
-the polarity: a *signal* is 0 on a blank image, an *image* is the signal or one minus it.
+`image[y, x]` has pixel centres at the integers 0..N-1. A *signal* is 0 on a blank image, an *image*
+is the signal or one minus it.
 """
 
 import functools
@@ -156,11 +156,8 @@ class Bump(Family):
 
 
 def bump(x, y, grid: int, image: ImageConfig, sigma=None):
-    """The signal of a point, shape (N, N), range [0, amplitude].
-
-    The vertical stripe at x for a missing y (None or NaN), and the horizontal one at y for a
-    missing x. `sigma` is in pixels, by default that of `image`.
-    """
+    """The signal of a point, (N, N), from 0 to the amplitude: for a missing y (None or NaN) the
+    vertical stripe at x, for a missing x the horizontal one. `sigma` is in pixels."""
     sigma, profiles = image.sigma if sigma is None else sigma, []
     for coordinate in (y, x):
         missing, coordinate = is_missing(coordinate)
@@ -176,8 +173,7 @@ def flip(image, settings: ImageConfig):
 
 def example(point, settings: Bump) -> Example:
     """The code and the image of a point (x, y), or (x, y, size); a stripe where x or y is NaN. A
-    second pair (x2, y2) is that of the second bump; with shuffled codes the code is that of (x2,
-    y2)."""
+    second pair (x2, y2) is the second bump's, or the code's if codes are shuffled."""
     drawn = coded = [point]
     if settings.bumps == 2:
         second = point[2:] if len(point) > 2 else second_position(point, settings.grid)
@@ -312,7 +308,7 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
 
 def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     """The first bump's, on the prediction less the true second one; the second is rendered if the
-    prediction is right within 3 sigma of it, with the true first bump taken off or not."""
+    prediction is within 3 sigma of it, with the true first bump taken off or not."""
     first = bump(*point, settings.grid, settings.image)
     second = truth - first
     scores = _scores(signal - second, first, point, nearest, settings=settings)

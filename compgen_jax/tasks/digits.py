@@ -1,7 +1,4 @@
-"""Images of digits: drawn from matplotlib's font, which needs no download, or read from MNIST.
-
-MNIST is read as it is distributed: IDX files of images and of labels, plain or gzipped.
-"""
+"""Images of digits: drawn from matplotlib's font, which needs no download, or read from MNIST."""
 
 import functools
 import gzip
@@ -24,8 +21,8 @@ FILES = {"train-images-idx3-ubyte": 0x00000803, "train-labels-idx1-ubyte": 0x000
 
 @functools.lru_cache(maxsize=256)
 def drawn(digit: int, side: int):
-    """The digit as (side, side) float32 in [0, 1], read-only NumPy: the share of each pixel that
-    its outline covers. Row 0 is the bottom; it is whole at any angle."""
+    """The digit as (side, side) float32, read-only NumPy: the share of each pixel that its outline
+    covers. Row 0 is the bottom; it is whole at any angle."""
     # slow to import, and other tasks need none of it
     import matplotlib
     from matplotlib.font_manager import FontProperties
@@ -51,10 +48,7 @@ def drawn(digit: int, side: int):
 
 def first_of_each(path: str, digits) -> dict:
     """MNIST's first training example of each digit, (28, 28) float32 in [0, 1]; row 0 is the top.
-
-    `path` is a directory with train-images-idx3-ubyte and train-labels-idx1-ubyte (each may end in
-    .gz). Raises ConfigError for files that are missing or wrong.
-    """
+    `path` is a directory of `FILES`, plain or .gz. Raises ConfigError."""
     try:
         images, labels = (_read(Path(path).expanduser() / name) for name in FILES)
         if images.shape != (len(labels), SIDE, SIDE):

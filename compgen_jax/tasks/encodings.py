@@ -1,8 +1,5 @@
-"""Disentangled codes of a point (paper section 3.1): each factor has units of its own.
-
-`CodeConfig` gives all factors of bumps one code of their coordinate in cells, `CodesConfig` each
-factor of a scene a code that suits it.
-"""
+"""Disentangled codes of a point (paper section 3.1): `CodeConfig` gives all factors of bumps one
+code of their coordinate in cells, `CodesConfig` each factor of a scene a code that suits it."""
 
 import math
 from collections.abc import Callable
@@ -118,11 +115,11 @@ def gaussian_profile(coordinate, count: int, sigma):
 def code_of_coordinate(coordinate, count: int, config: CodeConfig):
     """The code of one coordinate in cells, for N = `count` cells.
 
-    bump        exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1; `width` w multiplies the variance
+    bump        exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1, w the `width`
     ramp        c itself
     onehot      1 for the nearest cell (all 0 off the grid)
     positional  [sin(w_k c); cos(w_k c)] for geometric frequencies w_k, with wavelengths from 2N
-                cells, so that no two coordinates share a code, to 4 (the paper has no formula)
+                cells, so that no two coordinates share a code, to 4
     """
     if config.name == "bump":
         return gaussian_profile(coordinate, count, config.width**0.5 * config.sigma)

@@ -1,7 +1,6 @@
 """Which combinations of factors are held out, said in one sentence. It is read without `eval`.
 
     shape == 'square' and posX > .5       labels in quotes, numbers as the stored values
-    .25 < posX < .75 or index(posY) in (0, 31)     index: the place of a value, from 0
     random(.3, seed=0)                    a named function, alone or within a condition
     montero dsprites shape2tx             a published name; in quotes within a condition
 
@@ -300,11 +299,8 @@ class _Reader:
 
 
 def coverage(mask_B, factors, points_BxF) -> tuple[list[str], dict[str, float]]:
-    """What is seen of the points (B, F) if `mask_B` is held out: sentences, and facts.
-
-    The facts are shares of what exists among the points: 'seen' of all combinations,
-    'seen_values.FACTOR' and 'seen_pairs.FACTOR.FACTOR' of the values of one and of two factors.
-    """
+    """Sentences on what is seen of the points (B, F) if `mask_B` is held out, and facts: the shares
+    of what exists that are 'seen', 'seen_values.FACTOR' and 'seen_pairs.FACTOR.FACTOR'."""
     seen, columns = ~np.asarray(mask_B, bool), zip(factors, np.transpose(points_BxF), strict=True)
     indices = [value_indices(factor, column) for factor, column in columns]
     lines = [f"{seen.sum()} of {len(seen)} combinations are seen ({seen.mean():.2%})."]

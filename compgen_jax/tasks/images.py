@@ -22,12 +22,9 @@ def brightest_pixel(signal_HxW):
 
 
 def scores(signal_HxW, truth_HxW, position):
-    """The scores of one image, whose object should be at `position`, by name.
-
-    exact_accuracy: whether the brightest pixel is the requested one.
-    position_accuracy: whether it is within `POSITION_TOLERANCE` of it.
-    image_accuracy: whether the error is within `IMAGE_TOLERANCE`.
-    """
+    """The scores of one image, whose object should be at `position`, by name: `exact_accuracy`
+    whether the brightest pixel is the requested one, `position_accuracy` and `image_accuracy`
+    whether it and the error are within their tolerance."""
     error = mean_squared_error(signal_HxW, truth_HxW)
     blank = mean_squared_error(jnp.zeros_like(truth_HxW), truth_HxW)
     distance = jnp.max(jnp.abs(brightest_pixel(signal_HxW) - position))
@@ -41,15 +38,14 @@ def scores(signal_HxW, truth_HxW, position):
 
 
 def rendered(prediction_HxW, truth_HxW, nearest_HxW=None, is_seen=False):
-    """Whether the prediction shows the truth: a scalar bool, also under `jit` and `vmap`.
+    """Whether the prediction shows the truth: a scalar bool. A prediction is rendered if
 
-    A prediction is rendered if all of these hold:
-      (i) Its correlation with the truth over all pixels is positive, and squared at least
-        `LEAST_R2`. A bump shifted by half a sigma keeps .88, by a whole sigma .60.
-      (ii) Its gain, the slope of its least-squares fit by the truth and a constant, is between
-        `LEAST_GAIN` and `MOST_GAIN`.
-      (iii) It correlates more with the truth than with `nearest_HxW`, if that is given and the
-        point is not seen: the true image at the ID cell nearest to a held-out point.
+      (i) its correlation with the truth is positive, and squared at least `LEAST_R2` (a bump
+        shifted by half a sigma keeps .88, by a whole sigma .60);
+      (ii) its gain, the slope of its least-squares fit by the truth and a constant, is between
+        `LEAST_GAIN` and `MOST_GAIN`;
+      (iii) unless the point is seen, it correlates more with the truth than with `nearest_HxW`, the
+        true image at the nearest ID cell.
 
     What is constant or not finite is not rendered.
     """

@@ -1,6 +1,6 @@
 """Marginal images: what a factor's value shows by itself (the paper's section 4.2).
 
-A marginal's code has this one factor, all others are missing. Its image is one of three:
+Of a marginal's code all other factors are missing. Its image is one of three:
 
     mean   the average picture over the other factors
     union  the largest value of each pixel over the other factors (for bumps, the paper's stripe)
@@ -42,9 +42,8 @@ def points(factors):
 
 
 def images(kind: str, picture, factors, support_B):
-    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `support_B`. A
-    value that no such cell has has a blank image, and does not exist. ValueError if there is no
-    such cell."""
+    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `support_B`;
+    blank where no such cell has the value. ValueError if there is no such cell."""
     sizes = tasks.counts(factors)
     support_B = grids.checked_mask(support_B, sizes)
     if not support_B.any():
@@ -83,10 +82,8 @@ def _batches(picture, points):
 
 def main_effects_shares(picture, factors, varied: int) -> dict[tuple, float]:
     """{names of `varied` factors: Sum_f Var(mean picture given f) / Var, summed over pixels}, if
-    only these vary, over at most `MOST` cells.
-
-    1 means that a sum of one image per factor draws every picture; NaN that all are alike.
-    """
+    only these vary, over at most `MOST` cells: 1 for a sum of one image per factor, NaN if all
+    pictures are alike."""
     index, sizes = grids.subgrid(tasks.counts(factors), max(MOST, 2 ** len(factors)))
     cells = tasks.cells(factors)[index]
     pictures = np.concatenate([pictures for _, pictures in _batches(picture, cells)])

@@ -1,8 +1,5 @@
-"""Rotation: images of an object, a digit, turned by an angle (paper Figure 9).
-
-Angles are in degrees, counter-clockwise when images are shown with the origin at the lower left, as
-everywhere here: `image[y, x]`. A signal is the image itself, 0 where it is blank.
-"""
+"""Rotation: images of an object, a digit, turned by an angle (paper Figure 9), in degrees
+counter-clockwise when images are shown with the origin at the lower left: `image[y, x]`."""
 
 import functools
 from collections.abc import Callable
@@ -43,11 +40,8 @@ class AngleCodeConfig:
 @dataclass(frozen=True)
 class GapConfig:
     """Which angles are held out: all in [low, high) degrees, where `high` may exceed 360 (gap); a
-    `share` of the cells, drawn with `seed` (random); or none.
-
-    They are held out for the objects named in `of` (none: for all). With 'random', an angle between
-    the cells belongs to its nearest cell.
-    """
+    `share` of the cells, drawn with `seed` (random); or none. They are held out for the objects
+    named in `of` (none: for all)."""
 
     region: str = choice("gap", "gap", "random", "none")
     low: float = number(160.0, low=0, high=360)
@@ -60,12 +54,11 @@ class GapConfig:
 @dataclass(frozen=True)
 class Rotation(Family):
     """Turned digits, the `objects`, on `side` x `side` pixels, measured at `angles` angles evenly
-    round the circle. With one object, the angle is the only factor.
+    round the circle.
 
     The digits are drawn from a font. With `mnist_path`, a directory, they are the first training
     examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of each object, evenly
     round the circle from 0 on, without those that are held out: 889 of 1000 (of the authors, 888).
-
     The loss is the mean squared error plus `l1` times the mean absolute one.
     """
 
@@ -237,11 +230,9 @@ def _pictures_and_bank(settings: Rotation):
 
 
 def scores(signal, truth, point, bank) -> dict:
-    """image_accuracy: whether the error is within `IMAGE_TOLERANCE`.
-    angle_accuracy: whether the nearest of all true images, those of the bank and the requested one,
-        shows the requested object, within `ANGLE_TOLERANCE`. Ties count as right.
-    exact_accuracy: whether both are right. Signals that are not finite are wrong.
-    """
+    """angle_accuracy: whether the nearest of all true images, those of the bank and the requested
+    one, shows the requested object, within `ANGLE_TOLERANCE`. Ties count as right. exact_accuracy:
+    whether the angle and the image are right."""
     error, blank = mean_squared_error(signal, truth), jnp.mean(jnp.square(truth))
     images_CxP, points_CxF = map(jnp.asarray, bank)
     apart_CxF = points_CxF - point[None]

@@ -1,7 +1,7 @@
 """Tasks made of pictures: codes of factors in and an image out, or an image in and factors out.
 
 A *scene* says which factors there are and draws the picture of a point: (H, W) or (H, W, C),
-float32 from 0 to 1. All else is the same for every scene.
+float32 from 0 to 1.
 """
 
 import functools
@@ -201,10 +201,9 @@ def _draw(key, training_set: TrainingSet, share: float):
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
     """LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
         nearest to the prediction. Ties count as right.
-    image_r2: `images.squared_correlation`, after the background is taken off.
-    rendered: `images.rendered`, after the background is taken off, and every label is right.
-    excess_nll: for a Bernoulli loss, the sum over the pixels of KL(truth || prediction), in nats.
-    """
+    rendered, image_r2: after the background is taken off; rendered asks for every label, too.
+    excess_nll: for a Bernoulli loss, the sum over the pixels of KL(truth || prediction), in
+    nats."""
     error = jnp.mean(jnp.square(signal - truth))
     scores = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
     labels_right = jnp.isfinite(signal).all()
@@ -246,8 +245,7 @@ def mean_image(query: baselines.Query):
 
 
 def main_effects(query: baselines.Query, factors):
-    """Sum_f (mean ID image with this value of f) less F - 1 mean ID images. A value that no ID
-    image has counts as the mean."""
+    """Sum_f (mean ID image with this value of f, or else the mean) less F - 1 mean ID images."""
     seen, mean = ~np.asarray(query.held_out), mean_image(query)[:1]
     drawn, indices_BxF = mean, tasks.nearest_values(factors, np.asarray(query.points))
     for factor, index_B in zip(factors, indices_BxF.T, strict=True):

@@ -2,7 +2,6 @@
 
 The images of dSprites (Matthey et al. 2017) have a closed form. At 64 pixels with `supersample=1`
 these have its pixels, but for at most 6 at the edge of a heart. `image[y, x]` has row 0 at the top.
-A picture is a step function of all factors but hue, so that `jax.jacfwd` gives 0 for these.
 """
 
 import math

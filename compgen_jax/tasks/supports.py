@@ -27,11 +27,9 @@ class SupportConfig:
     random holds out `share` of the cells, drawn with `seed`.
 
     A `side` above 0 replaces `low` and `high`: it is the side of the held-out square as a share of
-    N, rounded to pixels; a donut's square is then centred. A third factor has bounds of its own
-    (`SizeConfig`). `of` names the factors that bound the region (none: all).
-
-    `samples` points are drawn once for each seed. With `in_proportion`, their number is `samples`
-    times the share that is not held out.
+    N, rounded to pixels; a donut's square is then centred. `of` names the factors that bound the
+    region (none: all). `samples` points are drawn once for each seed; `in_proportion`, times the
+    share that is not held out.
     """
 
     region: str = choice("donut", "donut", "corner", "random", "none")

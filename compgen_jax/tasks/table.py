@@ -1,7 +1,7 @@
-"""Images from a file: a scene whose pictures are looked up. `table_files` says which files.
+"""Images from a file: a scene whose pictures are looked up.
 
 A small table is a constant of the program; a large one is asked by a callback, which takes 1% of a
-step of a decoder. The order of a batch is a pure function of the key, so that a run resumes.
+step of a decoder.
 """
 
 import functools

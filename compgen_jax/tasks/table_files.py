@@ -40,13 +40,12 @@ OWN = "your own file has images, factors (n, F) and factor_names, or images and 
 
 
 class TableFile(NamedTuple):
-    """The images of all combinations of the factors' values; B is their number.
+    """The images of all combinations (B) of the factors' values.
 
     images: (N, H, W[, C]), an array, a memory map or an HDF5 data set (see `take`); divided by
         `white` they are 0..1.
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
-    exists_B: whether a combination has an image.
     """
 
     images: np.ndarray
@@ -59,14 +58,14 @@ class TableFile(NamedTuple):
 
 
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
-    """The table in a file.
+    """The table in a file. Raises ConfigError, one line, for a file that is missing, damaged or
+    contradicts itself.
 
     subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0), or
         text such as '::4', as Python slices a list.
     side: larger square images are averaged over areas, and kept as float16 in memory. 0: as stored.
 
     A factor of one value is left out, and so is the last value of an angle that repeats the first.
-    Raises ConfigError, one line, for a file that is missing, damaged or contradicts itself.
     """
     try:
         file = Path(path).expanduser()
@@ -107,8 +106,8 @@ def _arrays(stream):
 
 @functools.cache
 def _mapped(path: Path, name: str, size: int, modified: int):
-    """A memory map of an npz's array, or None if it is compressed. All is read once for each state
-    of a file, as a map reads past the checksum."""
+    """A memory map of an npz's array, or None if it is compressed. All is read once, as a map reads
+    past the checksum."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         member = archive.getinfo(f"{name}.npy")
         if member.compress_type != zipfile.ZIP_STORED:
