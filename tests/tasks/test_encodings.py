@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -94,15 +93,3 @@ def test_codes_of_missing_factors(missing):
     assert not parts[0][:2].any() and not parts[2][:4].any()
     if missing == "mask":
         assert_array_equal([part[-1] for part in parts], [1, 0, 1])
-
-
-def test_the_derivatives_of_codes_of_factors():
-    point, step = np.float32([1.0, 2.2, 0.3]), 1e-2
-    for name in ("bump", "value", "circle"):
-        codes = encodings.codes_of_factors(FACTORS, CodesConfig(name=name))
-        code = jax.jit(partial(encodings.joined, codes=codes))
-        slopes = jax.jit(jax.jacfwd(code))(point)
-        for factor in (1, 2):
-            move = jnp.float32(step * np.eye(3)[factor])
-            ahead, behind = np.asarray(code(point + move)), np.asarray(code(point - move))
-            assert_allclose(slopes[:, factor], (ahead - behind) / (2 * step), atol=2e-3)

@@ -2,7 +2,6 @@
 
 import gzip
 from dataclasses import replace
-from functools import partial
 
 import chex
 import jax
@@ -43,17 +42,6 @@ def test_turning_is_bilinear_and_equals_scipy(degrees):
     for image, mode in ((NOISE, "grid-constant"), (digits.drawn(4, 28), "constant")):
         expected = by_scipy(image, degrees, mode)
         assert_allclose(turned(image, degrees), expected, atol=2e-5)
-
-
-def test_the_derivative_in_the_angle_is_that_of_small_steps():
-    apart = 1e-5  # in float64, short of the kinks at pixels
-    for degrees in (12.3, 161.0):
-        ahead, behind = (by_scipy(NOISE, degrees + step) for step in (apart, -apart))
-        expected = (ahead - behind) / (2 * apart)
-        for differentiate in (jax.jacfwd, jax.jacrev):
-            derivative = differentiate(partial(turned, NOISE))(degrees)
-            assert_allclose(derivative, expected, atol=1e-4)
-        assert np.abs(expected).max() > 0.01
 
 
 # --- codes and examples ----------------------------------------------------------------------
@@ -179,11 +167,8 @@ def test_the_edges_of_a_gap_are_mixed_by_distance(low, high, edges, angles):
     assert np.abs(found[1] - truths[1]).max() > 0.3
 
 
-HOLES = {0: 1, 4: 1, 6: 1, 8: 2, 9: 1}
-
-
 @pytest.mark.parametrize("digit", range(10))
-def test_a_digit_has_the_area_and_the_holes_of_its_outline(digit):
+def test_a_digit_has_the_area_of_its_outline(digit):
     """Area by the shoelace formula: an outline and its holes go round in opposite directions."""
     font = FontProperties(fname=f"{matplotlib.get_data_path()}/{digits.FONT}")
     polygons = TextPath((0, 0), str(digit), size=1000, prop=font).to_polygons()
@@ -196,8 +181,6 @@ def test_a_digit_has_the_area_and_the_holes_of_its_outline(digit):
     assert 0 <= image.min() and image.max() == 1 and len(np.unique(image)) > 2  # antialiased
     for inked in np.nonzero(image):  # centred; its antialiased edges count
         assert abs(inked.min() + inked.max() - 27) <= 1
-    assert ndimage.label(image > 0.5)[1] == 1
-    assert ndimage.label(image < 0.5)[1] - 1 == HOLES.get(digit, 0)
 
 
 def test_row_0_is_the_bottom():

@@ -79,11 +79,3 @@ def test_hue_colours_the_shape_alone():
         assert 0 < inside.sum() < 64 and image.shape == (16, 16, 3)
         of_shape = np.broadcast_to(colorsys.hsv_to_rgb(hue, 1, 1), (inside.sum(), 3))
         assert_allclose(image[inside], of_shape, atol=1e-5)
-
-
-def test_only_hue_has_a_derivative():
-    settings = Sprites(counts=CountsConfig(hue=6))
-    point = np.float32([3, 0.8, 0.4, 0.3, 0.5, 0.6])
-    jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
-    slopes = np.abs(jacobian).max((0, 1, 2))
-    assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)

@@ -38,15 +38,6 @@ def test_regions_against_loops(config, rule):
     assert_array_equal(support(8, config, size=SIZE).held_out, of_three)
 
 
-def test_a_random_region_has_its_share_whatever_the_seed_of_training():
-    held_out, other = (
-        support(16, SupportConfig("random", share=0.3, seed=seed)).held_out for seed in (3, 4)
-    )
-    chosen = np.random.default_rng(3).permutation(256)[: round(0.3 * 256)]
-    assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
-    assert (held_out != other).any()
-
-
 @pytest.mark.parametrize(("region", "mean"), [("donut", 13.5), ("corner", 19.5)])
 def test_the_held_out_square_has_the_share_as_its_side(region, mean):
     """Centred, or in the corner: 16 of 28 values."""
