@@ -37,13 +37,11 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     assert "configs differ in: training.learning_rate 0.001 | 0.01, training.seeds" in output
     assert "2 common seeds: 0, 7" in output
     # both are called run, in directories of their own
-    names = (f"{path.parent.name}-run" for path in (tiny_run[0], other_run))
-    path = tmp_path / "_".join(["compare", *names]) / "compare.json"
-    found = json.loads(path.read_text())["scores"]
+    (path,) = tmp_path.glob("compare_tiny*-run_other*-run/compare.json")
+    row = json.loads(path.read_text())["scores"]["ood.mse"]
     of_a, of_b = tiny_run[1]["seeds"], directory.read_summary(other_run)["seeds"]
     apart = np.array([of_b[seed]["ood.mse"] - of_a[seed]["ood.mse"] for seed in ("0", "7")])
     expected = stats.t.interval(0.95, 1, apart.mean(), stats.sem(apart))
-    row = found["ood.mse"]
     assert row["difference"]["value"] == pytest.approx(apart.mean())
     assert row["difference"]["ci95"] == pytest.approx(expected)
     assert row["settled"] == (expected[0] > 0 or expected[1] < 0)
