@@ -82,11 +82,9 @@ def fingerprint() -> str:
 
 def prune(root: Path, most_bytes: int):
     """Removes the oldest programs below `root` until the others have `most_bytes` or less."""
-    programs, total = [], 0
-    for path in root.glob("*/*-cache"):
-        with contextlib.suppress(FileNotFoundError):  # another process prunes as well
-            programs.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-    for _, size, path in sorted(programs, reverse=True):
-        total += size
-        if total > most_bytes:
-            path.unlink(missing_ok=True)
+    total = 0
+    with contextlib.suppress(FileNotFoundError):  # another process prunes as well
+        for path in sorted(root.glob("*/*-cache"), key=os.path.getmtime, reverse=True):
+            total += path.stat().st_size
+            if total > most_bytes:
+                path.unlink()
