@@ -182,7 +182,7 @@ def missing(claim: Claim, case: dict, runs) -> list[str]:
 
 def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
     """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
-    on all runs of a pattern needs all those of `every`, the names of all base runs."""
+    on all runs of a pattern needs all those of `every`, the base runs."""
     rows = []
     pairs = [(claim, case) for claim in claims for case in claim.cases]
     for claim, case in pairs:

@@ -55,8 +55,7 @@ def require(holder) -> str:
 
 
 def read_config(holder) -> Config:
-    """The Config of --config with its overrides. Raises ConfigError; where the flag is missing, a
-    note lists the presets."""
+    """The Config of --config with its overrides. Raises ConfigError, with a note of the presets."""
     flag = f"--{holder.name}"
     if holder.value is None:
         lack = f"{flag} is missing"
@@ -77,8 +76,7 @@ def read_config(holder) -> Config:
 
 
 def only_describes(config: Config, cost) -> bool:
-    """Whether --print_config or --dry_run was given, and prints its answer; `cost(config)` gives
-    lines."""
+    """Whether --print_config or --dry_run was given, and prints its answer."""
     if define_print_config().value:
         print(json.dumps(configs.to_dict(config), indent=1))  # `config.from_dict` reads it
         return True

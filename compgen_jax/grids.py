@@ -2,8 +2,8 @@
 
 The cells of F factors are all combinations of their values; the first factor varies fastest.
 `sizes` is (V_1, ..., V_F), B their product. An array over the cells, (B, ...), laid out as a grid
-has the shape (V_F, ..., V_1, ...): [y, x] for factors x and y; factor f (from 0) is axis F - 1 - f.
-Points are (B, F) and held-out cells (B,) bool.
+has the shape (V_F, ..., V_1, ...): [y, x] for factors x and y. Points are (B, F) and held-out cells
+(B,) bool.
 """
 
 import math

@@ -194,8 +194,8 @@ def load_file(path):
 
 @contextlib.contextmanager
 def in_own_files(*families: Family):
-    """Turns an error inside into a ConfigError with file and line, if a user's own family is among
-    these."""
+    """Turns an error inside into a ConfigError with file and line, if one of these families is a
+    user's own."""
     try:
         yield
     except ConfigError:
@@ -246,7 +246,7 @@ def to_dict(node) -> dict:
 
 def build(kind: type, values, path: str):
     """The `kind` that `to_dict` (or its JSON) describes; a missing field has its default. Raises
-    ConfigError for an unknown field."""
+    ConfigError."""
     names = [item.name for item in fields(kind)]
     hint = f"must be a group of fields: {', '.join(names)}"
     demand(isinstance(values, dict), f"{path}={values!r}: {hint}")

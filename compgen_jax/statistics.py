@@ -49,8 +49,8 @@ def share_with_interval(does_T) -> dict:
 
 
 def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
-    """{'value', 'ci95'} of a share of so many cells; see `LEAST_CELLS`. No end of the interval is
-    below `least` or above 1."""
+    """{'value', 'ci95'} of a share of so many cells (`LEAST_CELLS`), no end below `least` or above
+    1."""
     value, (low, high), half = number["value"], number["ci95"], LEAST_CELLS / max(cells, 1)
     ends = max(min(low, value - half), least), min(max(high, value + half), 1.0)
     return number | {"ci95": [float(end) for end in ends]}
@@ -90,7 +90,7 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
 
 def median_with_interval(values_T) -> dict:
     """{'value': median, 'ci95': [low, high]} over seeds: the half width of the mean's interval,
-    times how much further a median of normal values spreads."""
+    times how much further a median spreads."""
     values = np.asarray(values_T, np.float64)
     median, (low, high) = float(np.median(values)), t_interval(values)
     half = spread_of_median(len(values)) * (high - low) / 2

@@ -111,8 +111,7 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
 
 
 def product(x, w):
-    """x (..., K) times w (K, ...), in w's dtype, with sums in float32. No forward mode in
-    bfloat16."""
+    """x (..., K) times w (K, ...), in w's dtype, with sums in float32."""
     if w.dtype == jnp.bfloat16:
         return _product_bfloat16(x.astype(w.dtype), w)
     return jnp.tensordot(x, w, axes=1)

@@ -1,7 +1,7 @@
 """Conditional flow matching: a decoder that draws an image by taking noise out of it, in steps.
 
-Lipman et al. (2023), "Flow matching for generative modeling", ICLR, on straight paths: x_t = (1 -
-t) noise + t image. The network predicts the image; sampling follows dx/dt = (image - x) / (1 - t).
+Lipman et al. (2023), ICLR, on straight paths: x_t = (1 - t) noise + t image. The network predicts
+the image; sampling follows dx/dt = (image - x) / (1 - t).
 """
 
 from dataclasses import dataclass

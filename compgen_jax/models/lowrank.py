@@ -1,5 +1,5 @@
 """The paper's decoder of low-rank embeddings and their penalty (section 4.1, Eq 8 to 11; appendix
-C, Eq 44 to 48), for any number of factors.
+C, Eq 44 to 48).
 
 Shape letters: H and W sides of the image, F factors, V tokens of a factor, K terms.
 """

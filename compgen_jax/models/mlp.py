@@ -1,10 +1,6 @@
 """Decoders of dense layers: the paper's MLP (Table 1, appendix F.3), for any input and output, and
-those that add or multiply a network for each factor.
-
-Lachapelle et al. (2023), "Additive decoders for latent variables identification and
-Cartesian-product extrapolation", NeurIPS; Wiedemer et al. (2023), "Compositional generalization
-from first principles", NeurIPS.
-"""
+those that add (Lachapelle et al. 2023, NeurIPS) or multiply (Wiedemer et al. 2023, NeurIPS) a
+network for each factor."""
 
 import math
 from dataclasses import dataclass

@@ -17,8 +17,8 @@ class Shapes(NamedTuple):
     """What a model is built from.
 
     input, output: pytrees of `jax.ShapeDtypeStruct`, of one example.
-    lowering: of its convolutions, if it has any (`models.convolution`).
-    parts: lengths of the input's parts, if it is one code per factor (`tasks.task.Task.parts`).
+    lowering: of its convolutions (`models.convolution`).
+    parts: lengths of the input's parts, if it is one code per factor.
     """
 
     input: Any

@@ -1,9 +1,5 @@
-"""Decoders that double a small map until it has the size of the image: Montero's, and the one of
-rotated digits.
-
-Montero et al. (2021), "The role of disentanglement in generalisation", ICLR. Layouts have the names
-of the authors' code.
-"""
+"""Decoders that double a small map until it has the size of the image: those of Montero et al.
+(2021, ICLR), by the names of their code, and the one of rotated digits."""
 
 from dataclasses import dataclass
 from functools import partial
