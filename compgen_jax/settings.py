@@ -70,10 +70,6 @@ class ConfigError(ValueError):
     """A setting that no run can have: the message is one line, for the user."""
 
 
-class FileMissing(ConfigError):
-    """A user's file that is not there."""
-
-
 def demand(ok, message: str):
     """Raises a ConfigError unless `ok`."""
     if not ok:
@@ -171,7 +167,7 @@ def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
     resolved = Path(path).resolve()
     if not resolved.is_file():
-        raise FileMissing(f"there is no file {path}")
+        raise ConfigError(f"there is no file {path}")
     path, stem = str(resolved), resolved.stem
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == path and module.__name__ != "__main__":

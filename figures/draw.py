@@ -36,7 +36,7 @@ def draw(run: Run, point):
     Args: point, for each factor a number or a label. Raises ValueError for any other.
     """
     task, points = run.task, tasks.point_of(run.task.factors, point)[None]
-    predictions, truths = (values[:, 0] for values in run.answers(points))
+    predictions, truths = (values[:, 0] for values in run.answers(points)[:2])
     is_image = plotting.is_image(truths[0].shape)
     with matplotlib.rc_context():
         figure = plotting.new_figure(1.3 * (1 + len(run.seeds)), 2.9)

@@ -200,7 +200,7 @@ def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
             task = contracts.check(config)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error}") from error
-        groups.setdefault(study.schedule(config, task), {})[name] = config
+        groups.setdefault(study.group_key(config, task), {})[name] = config
     return [*groups.values(), *sweeps]
 
 

@@ -295,7 +295,7 @@ def not_run(scale: str, papers, runs: dict) -> list[str]:
         missing = [config for name, config in configs.items() if name not in runs]
         steps = {
             config.name: len(config.training.seeds)
-            * (config.training.steps or loop.total_steps(config, config.task.make()))
+            * (config.training.steps or loop.schedule_of(config, config.task.make()).total)
             for config in missing
             if not config.is_sweep
         }

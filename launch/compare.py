@@ -14,7 +14,7 @@ from absl import flags
 from compgen_jax import cli
 from compgen_jax.config import ABSENT, differences
 from compgen_jax.metrics import text
-from compgen_jax.runs import directory, results
+from compgen_jax.runs import directory, judge_run, results
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
 from compgen_jax.statistics import LEAST_CELLS, mean_with_interval, of_share, seeds_to_settle
@@ -35,7 +35,7 @@ def main():
     of_each = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
     demand(seeds, f"the runs have no seed in common: {of_each}")
     task, summaries = runs[0].task, [run.summary for run in runs]
-    shares = set.intersection(*(directory.share_names(path) for path in paths)) - {task.error}
+    shares = set.intersection(*(judge_run.shares(task, run.late.cells.scores) for run in runs))
     scores = compare(*summaries, seeds, task, shares)
     differ = [
         f"{name} " + " | ".join(text.UNKNOWN if value is ABSENT else str(value) for value in values)

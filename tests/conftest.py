@@ -1,5 +1,5 @@
-"""Strict settings for every test, two virtual CPU devices for the pmap path, and quick compiling:
-tests compile far more than they compute."""
+"""Strict settings for every test, two virtual CPU devices, and quick compiling: tests compile far
+more than they compute."""
 
 import gc
 import os

@@ -20,8 +20,7 @@ HALF = 0.5  # of the best trivial predictor's error
 
 
 def headline(task: tasks.Task) -> str:
-    """The score that says whether a cell is answered rightly: `rendered`, else the task's accuracy;
-    '' for a task with an error alone."""
+    """The score of a right answer: `rendered`, else the task's accuracy; '' without one."""
     return "rendered" if "rendered" in tasks.score_names(task) else task.accuracy
 
 

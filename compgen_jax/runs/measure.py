@@ -1,16 +1,15 @@
-"""The measurement of a run: metrics x seeds x steps x layers. A number is in the run's table, or
-the registry's metrics compute it from the layers, and it is added.
+"""The measurement of a run: metrics x seeds x steps x layers. A number that the run's table lacks
+is computed from the layers, and added.
 
-    DIR/layers.csv     seed, step, layer, metric, value: one row for every number
+    DIR/layers.csv     seed, step, layer, metric, value; of a prediction alone the layer is `output`
     DIR/analysis.npz   maps for figures, of a run on a grid
-    DIR/analysis.json  the table's summary: the numbers of the last step, and their means
+    DIR/analysis.json  the numbers of the last step, and their means
     DIR/over_*/        the same, over the cells that another run holds out (`Run.over`)
-
-A metric of the prediction alone has rows of the layer `output`.
 """
 
 from collections import OrderedDict
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +36,7 @@ from compgen_jax.training import loop
 VERSION = 10  # of what is measured: a cached table of another version is made anew
 TYPES = {"seed": int, "step": int, "layer": str, "metric": str, "value": str}
 COLUMNS = tuple(TYPES)
+FILES = "layers.csv", "analysis.npz", "analysis.json"
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
 MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # for up to two factors, and for more
@@ -63,28 +63,27 @@ class Measured(NamedTuple):
         return tuple(self.table.seed.unique().tolist())
 
     @property
-    def layers_by_metric(self) -> dict:
-        """{metric: its layers} of the last step, in the order of the table."""
-        last = self.table[self.table.step == self.table.step.max()]
-        last = last[last.seed == last.seed.iloc[0]]
-        return {name: tuple(rows) for name, rows in last.groupby("metric", sort=False).layer}
-
-    @property
     def layers(self) -> tuple[str, ...]:
         """Those of the metric that has most of them."""
-        return max(self.layers_by_metric.values(), key=len)
+        by_metric = self.table.groupby("metric", sort=False).layer.unique()
+        return tuple(max(by_metric, key=len))
 
     @property
     def numbers(self) -> dict:
         """(S, L) of the last step by metric of layers."""
-        by_metric = self.layers_by_metric.items()
-        return {name: self.values(name) for name, names in by_metric if names != ("output",)}
+        return self._at_end(of_output=False)
 
     @property
     def outputs(self) -> dict:
         """(S,) of the last step by metric of the prediction."""
-        by_metric = self.layers_by_metric.items()
-        return {name: self.values(name)[:, 0] for name, names in by_metric if names == ("output",)}
+        return {name: values[:, 0] for name, values in self._at_end(of_output=True).items()}
+
+    def _at_end(self, of_output: bool) -> dict:
+        rows = self.table[self.table.step == self.table.step.max()]
+        of_prediction = rows.layer.eq("output").groupby(rows.metric).transform("all")
+        return {
+            name: self.values(name) for name in rows.metric[of_prediction == of_output].unique()
+        }
 
     def has(self, metric: str, steps) -> bool:
         return {*steps} <= {*self.table.step[self.table.metric == metric]}
@@ -102,33 +101,28 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     """What is known of a run, this metric included. None: all metrics of the grid or, without one,
     of the task's points, or some `families` such as 'probe'.
 
-    At the end of training all metrics of a domain are measured together; at several steps only
-    those of this metric's function. Raises RunError for what cannot be measured.
+    Of a run at several steps only this metric's function is measured. Raises RunError for what
+    cannot be.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
-    end, last = run.end, (loop.total_steps(run.config, run.task),)
-    known, steps = end.measured, run.steps or last
-    if not (metric and known.has(metric, steps)):
-        known = end.measured = read(end.numbers_path) or Measured()
+    end, last = run.end, (loop.schedule_of(run.config, run.task).total,)
+    steps = run.steps or last
+    known = end.measured = end.measured or read(end.numbers_path) or Measured()
     if metric and known.has(metric, steps):
         return known
-    row = [candidate for candidate in METRICS if metric in candidate.names]
-    on_grid = row[0].domain == "grid" if row else metric or tasks.has_grid(tasks.on_grid(run.task))
-    wanted, with_maps = row, False
-    if not (row and run.steps):
-        wanted, steps = metrics_of("grid" if on_grid else "points", families), last
-        with_maps = on_grid and not families and not known.maps
+    wanted = [candidate for candidate in METRICS if metric in candidate.names]
+    domain = "grid" if metric or tasks.has_grid(tasks.on_grid(run.task)) else "points"
+    if wanted:
+        domain = wanted[0].domain
+    if not (wanted and run.steps):
+        wanted, steps = metrics_of(domain, families), last
     missing = [candidate for candidate in wanted if not known.has(candidate.names[0], steps)]
     if missing:
-        new_steps = [
-            step
-            for step in dict.fromkeys(steps)
-            if not all(known.has(candidate.names[0], [step]) for candidate in missing)
-        ]
+        with_maps = domain == "grid" and not (run.steps or families or known.maps)
         try:
             with logs.memory_explained("give compgen-jax analyze a machine with more"):
-                new = take(run, missing, new_steps, progress=progress, with_maps=with_maps)
+                new = take(run, missing, dict.fromkeys(steps), progress, with_maps)
         except ValueError as error:
             raise RunError(f"{run.path}: {error}") from error
         tables = [table for table in (known.table, new.table) if len(table)]
@@ -145,58 +139,49 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
 def metrics_of(domain: str, families=()) -> list:
     """Those of a domain or of some `families`. Raises RunError for an unknown family."""
     metrics = [metric for metric in METRICS if metric.domain == domain]
-    chosen = []
+    chosen = [] if families else metrics
     for family in families:
-        members = [
-            metric
-            for metric in metrics
-            if any(f"{name}.".startswith(f"{family}.") for name in metric.names)
-        ]
+        prefix = f"{family}."
+        members = [m for m in metrics if any(f"{name}.".startswith(prefix) for name in m.names)]
         if not members:
             names = {name.partition(".")[0] for metric in metrics for name in metric.names}
             allowed = ", ".join(sorted(names))
             raise RunError(f"there is no metric {family} here; families are {allowed}")
         chosen += members
-    return [metric for metric in metrics if metric in chosen or not families]
+    return [metric for metric in metrics if metric in chosen]
 
 
 def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False) -> Measured:
-    """These metrics, of one domain, of every network, without the run's table; `steps`: kept ones
-    or late checkpoints; by default the end of training."""
-    last = loop.total_steps(run.config, run.task)
+    """These metrics, of one domain, of every network at `steps`, by default the end of training."""
+    last = loop.schedule_of(run.config, run.task).total
     steps = steps or [last]
-    layers_of, maps = recorder(run.end, metrics[0].domain), {}
+    layers_of, maps, volumes = recorder(run.end, metrics[0].domain), {}, []
     of_layers = [metric for metric in metrics if not metric.of_output]
     of_prediction = [metric for metric in metrics if metric.of_output]
     keys, rows = results.seed_keys(run.seeds), []
-    bar = Bar(
-        total=len(steps) * len(run.seeds),
-        desc=f"analysing {run.name}",
-        unit="seed",
-        disable=not progress,
-    )
-    with bar:
+    total, title = len(steps) * len(run.seeds), f"analysing {run.name}"
+    with Bar(total=total, desc=title, unit="seed", disable=not progress) as bar:
         for step in steps:
             params = run.end.params if step == last else run.end.at(step).params
             for index, seed in enumerate(run.seeds):
-                network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
+                network = jax.tree.map(itemgetter(index), params)
                 bar.say("activations")
                 of_network = layers_of.record(network, keys[index], seed)
                 by_layer = {
                     name: registry.numbers(of_layers, layer, bar.say)
                     for name, layer in of_network.items()
                 }
-                prediction = list(of_network.values())[-1]
+                *_, prediction = of_network.values()
                 outputs = registry.numbers(of_prediction, prediction, bar.say)
                 by_layer["output"] = by_layer.get("output", {}) | outputs
-                rows += [
-                    (seed, step, layer, metric, value)
-                    for layer, values in by_layer.items()
-                    for metric, value in values.items()
-                ]
+                for layer, values in by_layer.items():
+                    rows += [(seed, step, layer, *number) for number in values.items()]
                 if with_maps:
-                    layers_of.add_maps(maps, of_network)
+                    volumes.append(layers_of.volumes(of_network))
+                    maps = maps or layers_of.maps(of_network)
                 bar.update()
+    if volumes and volumes[0] is not None:
+        maps["volume"] = np.stack(volumes)
     table = pd.DataFrame(rows, columns=COLUMNS)
     by_metric = [pd.factorize(table[name])[0] for name in ("metric", "step")]
     return Measured(table.iloc[np.lexsort(by_metric)], layers_of.sizes, maps)
@@ -207,53 +192,51 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
 
 def read(workdir) -> Measured | None:
     """None if nothing is stored, or by another version. Raises RunError if it is damaged."""
-    workdir = Path(workdir)
-    path, maps_path = workdir / "layers.csv", workdir / "analysis.npz"
-
-    def parse(saved: dict) -> Measured | None:
-        maps = {}
-        if not path.exists() or (saved["sizes"] and not maps_path.exists()):
+    path, maps_path, summary_path = (Path(workdir) / name for name in FILES)
+    saved = directory.read_json(summary_path) if summary_path.exists() else None
+    if not isinstance(saved, dict) or saved.get("version") != VERSION:
+        return None
+    try:
+        sizes, maps = tuple(saved["sizes"]), {}
+        if not path.exists() or (sizes and not maps_path.exists()):
             return None
-        if saved["sizes"]:
-            with open(maps_path, "rb") as file, np.load(file, allow_pickle=False) as content:
-                maps = dict(content)
+        if sizes:
+            maps = directory.read_arrays(maps_path)
         # a later metric may have been added when writing was cut short
         table = pd.read_csv(path, nrows=saved["rows"], dtype=TYPES, keep_default_na=False)
         if tuple(table) != COLUMNS or len(table) < saved["rows"]:
             raise ValueError(f"{path.name} is not the table of {saved['rows']} numbers")
         table["value"] = [float(text or "nan") for text in table.value]  # to the bit
-        networks = table.groupby(["metric", "step", "seed"]).size().unstack(fill_value=0)
-        if {*networks} != {*saved["seeds"]} or networks.nunique(axis=1).max() > 1:
-            raise ValueError(f"{path.name} lacks numbers of a seed")
-        return Measured(table, tuple(saved["sizes"]), maps)
-
-    return directory.read_cache(workdir / "analysis.json", VERSION, parse)
+        if {*table.seed} != {*saved["seeds"]}:
+            raise ValueError(f"{path.name} has other seeds")
+    except (KeyError, TypeError, ValueError, OSError, RunError) as error:
+        damage = f"its analysis is damaged ({error}); remove {summary_path}"
+        raise RunError(f"{workdir}: {damage}") from error
+    return Measured(table, sizes, maps)
 
 
 def _write(workdir: Path, measured: Measured, task):
     workdir.mkdir(exist_ok=True)
+    path, maps_path, summary_path = (workdir / name for name in FILES)
     if measured.maps:
-        directory.write_npz(workdir / "analysis.npz", measured.maps)
-    text = measured.table.to_csv(index=False, lineterminator="\n")
-    directory.write_text(workdir / "layers.csv", text)
-    numbers, outputs = measured.numbers, measured.outputs
-    means = {
-        name: [mean_with_interval(column, name) for column in values.T]
-        for name, values in numbers.items()
-    }
+        directory.write_npz(maps_path, measured.maps)
+    directory.write_text(path, measured.table.to_csv(index=False, lineterminator="\n"))
+    numbers, outputs, means = measured.numbers, measured.outputs, {}
+    for name, values in (numbers | outputs).items():
+        columns = [mean_with_interval(column, name) for column in np.atleast_2d(values.T)]
+        means[name] = columns if name in numbers else columns[0]
     summary = {
         "version": VERSION,
         "rows": len(measured.table),
-        "layers": list(measured.layers),
+        "layers": measured.layers,
         "factors": [factor.name for factor in task.factors],
-        "sizes": list(measured.sizes) if measured.maps else [],  # of the maps
-        "seeds": list(measured.seeds),
+        "sizes": measured.sizes if measured.maps else [],  # of the maps
+        "seeds": measured.seeds,
         "numbers": {name: values.tolist() for name, values in numbers.items()},
         "outputs": {name: values.tolist() for name, values in outputs.items()},
-        "mean": means
-        | {name: mean_with_interval(values, name) for name, values in outputs.items()},
+        "mean": means,
     }
-    directory.write_json(workdir / "analysis.json", summary)
+    directory.write_json(summary_path, summary)
 
 
 # --- the layers that metrics are given --------------------------------------------------------
@@ -275,9 +258,7 @@ class Recorder:
             return OrderedDict(activations, output=run.task.prediction(output))
 
         def features(params, inputs):
-            def flat(code):
-                return jax.tree.map(jnp.ravel, recorded(params, code))
-
+            flat = lambda code: jax.tree.map(jnp.ravel, recorded(params, code))
             return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
 
         def tensors(params, points):
@@ -286,12 +267,9 @@ class Recorder:
             return geometry.metric_tensors(of_point, points, real)
 
         self.features = jax.jit(features)  # params, inputs -> {layer: (B, D)}
-        self._tensors = jax.jit(tensors)
+        # params, points -> {layer: (B, R, R)}: of the R real factors
+        self.tensors = jax.jit(tensors) if self.differentiable else lambda *_: {}
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
-
-    def tensors(self, params, points) -> dict:
-        """(B, R, R) metric tensors of the R real factors by layer; none without a derivative."""
-        return jax.device_get(self._tensors(params, points)) if self.differentiable else {}
 
     def finite(self, features: dict, seed: int) -> dict:
         """The layers on the host."""
@@ -348,7 +326,7 @@ class Grid(Recorder):
             if array == "untrained":
                 return jax.device_get(self.features(self.init(key), self.inputs))
             if array == "tensors":
-                return self.tensors(params, jnp.asarray(self.points))
+                return jax.device_get(self.tensors(params, jnp.asarray(self.points)))
             dataset = self.dataset(key)  # for the parts of codes, beside the mean of training's
             if not (self.task.parts and isinstance(dataset, sampling.Table)):
                 return {}
@@ -368,42 +346,38 @@ class Grid(Recorder):
             for name, activations in features.items()
         }
 
-    def add_maps(self, maps: dict, of_layers: dict[str, Layer]):
-        """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
-        output, held_out = of_layers["output"], self.of_layers["held_out"]
-        if all(layer.tensors is not None for layer in of_layers.values()):
+    def volumes(self, of_layers: dict[str, Layer]):
+        """(L, V_F, ..., V_1), or None without a derivative."""
+        if self.differentiable:
             volumes = [geometry.volume_element(layer.tensors) for layer in of_layers.values()]
-            volume = np.reshape(volumes, (1, len(volumes), *self.sizes[::-1]))
-            maps["volume"] = np.concatenate([maps.get("volume", volume[:0]), volume])
-        if "held_out" in maps:
-            return  # the rest is of the first network
-        maps["held_out"] = grids.over_grid(held_out, self.sizes)
+            return np.reshape(volumes, (-1, *self.sizes[::-1]))
+
+    def maps(self, of_layers: dict[str, Layer]) -> dict:
+        """One network's maps for figures; see `Measured`."""
+        output, held_out = of_layers["output"], self.of_layers["held_out"]
         gram, largest = kernels.gram(output.features), float(self.truths.max())
         amplitude = largest if largest > 0 else 1.0
-        similarities = {
-            "cosine": kernels.cosine(gram),
-            "l2": kernels.l2(gram),
-            "overlap": kernels.overlap(output.features[:, None], amplitude=amplitude),
-        }
-        for name, kernel in similarities.items():
-            maps[f"similarity.{name}"] = kernel.astype(np.float32)
-        for name, layer in of_layers.items():
-            panel = tuning.choose_units(tuning.tuning(layer.features, self.sizes), PANEL)
-            maps[f"units.{name}"] = np.moveaxis(
-                grids.over_grid(layer.features[:, panel], self.sizes), -1, 0
-            )
         # well inside the hole, where nothing near was seen
         distance = output.distance[held_out]
         inside = np.flatnonzero(distance >= 0.6 * distance.max())
         chosen = inside[np.linspace(0, len(inside) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
         shape = self.truths.shape[1:]
-        examples = {"output": output.features[held_out][chosen].reshape(EXAMPLES, *shape)}
-        examples["points"] = self.points[held_out][chosen]
+        maps = {
+            "similarity.cosine": kernels.cosine(gram),
+            "similarity.l2": kernels.l2(gram),
+            "similarity.overlap": kernels.overlap(output.features[:, None], amplitude=amplitude),
+            "superposition.points": self.points[held_out][chosen],
+            "superposition.output": output.features[held_out][chosen].reshape(EXAMPLES, *shape),
+        }
         for name, parts in layers.superpositions(output).items():
             if parts is not None:
-                examples[name] = parts[chosen].reshape(EXAMPLES, -1, *shape)
-        for name, values in examples.items():
-            maps[f"superposition.{name}"] = values.astype(np.float32)
+                maps[f"superposition.{name}"] = parts[chosen].reshape(EXAMPLES, -1, *shape)
+        maps = {name: values.astype(np.float32) for name, values in maps.items()}
+        for name, layer in of_layers.items():
+            panel = tuning.choose_units(tuning.tuning(layer.features, self.sizes), PANEL)
+            units = grids.over_grid(layer.features[:, panel], self.sizes)
+            maps[f"units.{name}"] = np.moveaxis(units, -1, 0)
+        return maps | {"held_out": grids.over_grid(held_out, self.sizes)}
 
 
 class Points(Recorder):
@@ -465,6 +439,6 @@ class Points(Recorder):
 
 def recorder(run, domain: str) -> Recorder:
     """That of a domain, which the run keeps."""
-    if domain not in run.recorders:
-        run.recorders[domain] = Grid(run) if domain == "grid" else Points(run)
-    return run.recorders[domain]
+    if domain not in run.cached:
+        run.cached[domain] = Grid(run) if domain == "grid" else Points(run)
+    return run.cached[domain]

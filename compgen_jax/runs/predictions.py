@@ -1,4 +1,4 @@
-"""Predictions of any framework at a task's cells, scored and judged as a run of ours is.
+"""Predictions of any framework at a task's cells, scored and judged as a run is.
 
 A file of predictions, .npz: `predictions` (S, B, ...), or (B, ...) of one network, at every cell;
 optional `seeds` (S,), on whose examples each was trained.
@@ -42,12 +42,11 @@ def shape_of(task: Task) -> tuple[int, ...]:
 
 
 def load(path, config: Config, task: Task) -> Run:
-    """The predictions of a file, in the place of a run without layers. Raises ConfigError for a
-    file that does not fit the task."""
+    """The predictions of a file. Raises ConfigError for one that does not fit the task."""
     arrays, shape = directory.read_npz(Path(path)), shape_of(task)
-    unknown, names = ", ".join(arrays.keys() - {*NAMES}), ", ".join(arrays) or "nothing"
-    demand("predictions" in arrays, f"{path}: lacks predictions; it holds {names}")
-    demand(not unknown, f"{path}: {unknown}: no such array; allowed: {', '.join(NAMES)}")
+    names = ", ".join(arrays) or "nothing"
+    known = "predictions" in arrays and arrays.keys() <= {*NAMES}
+    demand(known, f"{path}: lacks predictions, or holds others than {', '.join(NAMES)}: {names}")
     predictions, sizes = arrays["predictions"], ", ".join(map(str, shape))
     expected = f"{path}: predictions {predictions.dtype} {predictions.shape}"
     expected += f": must be (S, {sizes}) or ({sizes}) of real numbers"
@@ -58,26 +57,24 @@ def load(path, config: Config, task: Task) -> Run:
         point = tasks.in_words(task.factors, tasks.points(task)[cell])
         demand(False, f"{path}: predictions: NaN or infinite in network {network} at {point}")
     seeds = arrays.get("seeds", np.arange(len(predictions)))
-    integers = seeds.shape == predictions.shape[:1] and seeds.dtype.kind in "iu"
-    count = f"{path}: seeds {seeds.shape} {seeds.dtype}: must be {len(predictions)} integers"
-    demand(integers, count)
+    fits = seeds.shape == predictions.shape[:1] and seeds.dtype.kind in "iu"
+    fits = fits and len(np.unique(seeds)) == len(seeds)
+    expected = f"must be {len(predictions)} integers, one for each network"
+    demand(fits, f"{path}: seeds {seeds.shape} {seeds.dtype}: {expected}")
     seeds = tuple(seeds.tolist())
-    repeated = f"{path}: seeds: must not repeat a seed; give one network for each"
-    demand(len(set(seeds)) == len(seeds), repeated)
     config, predictions = changed(config, {"training.seeds": seeds}), predictions.astype(np.float32)
     truths = np.stack([t for _, (_, t) in results.training_examples(config, task, seeds)])
-    score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
-    by_seed = [score(*pair, points) for pair in zip(predictions, truths, strict=True)]
-    scores = jax.tree.map(lambda *leaves: np.stack(leaves), *by_seed)
-    cells = results.at_cells(task, seeds, predictions, truths[0], scores)
+    score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, 0, None)))
+    scores = jax.device_get(score(predictions, truths, tasks.points(task)))
     run = Run(config, task, seeds, summary={})
-    run.cells, run.name = cells, Path(path).stem
+    run.cells = results.at_cells(task, seeds, predictions, truths[0], scores)
+    run.name = Path(path).stem
     return run
 
 
 def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
-    """Writes what predictions are made from, and returns the arrays; `drawn` counts the examples of
-    a task that draws new ones at each step."""
+    """Writes what predictions are made from, and returns the arrays; `drawn`: how many examples of
+    a stream."""
     (examples,) = results.training_examples(config, task, (seed,), drawn)
     (points, counts, codes, truths), (cell_codes, cell_truths) = examples
     code, _ = tasks.shapes(task)

@@ -1,5 +1,4 @@
-"""What a task shows, asks and scores at its cells, without networks: results at cells, training
-points, and trivial predictors, with those from codes."""
+"""What a task shows and scores at its cells, without networks, and trivial predictors."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -16,9 +15,6 @@ from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 
 DRAWN = 2000  # the points of a stream that a predictor from codes knows
-# A task of more points has its predictors from codes scored at so many, drawn at random, of each
-# region: a fit for each of 90,000 cells takes minutes. No preset has more than 9,408.
-MOST_POINTS, OF_EACH_REGION = 10_000, 1000
 
 
 def seed_keys(seeds):
@@ -26,54 +22,28 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def predicted(task: Task):
-    """(B,) bool: the points at which predictors from codes are scored."""
-    chosen, rng = np.ones(len(tasks.points(task)), bool), np.random.default_rng(0)
-    if task.interpolated and len(chosen) > MOST_POINTS:
-        chosen[:] = False
-        for mask in tasks.regions(task).values():
-            chosen[rng.permutation(np.flatnonzero(mask))[:OF_EACH_REGION]] = True
-    return chosen
-
-
-def describe(task: Task) -> list[str]:
-    chosen, lines = predicted(task), list(task.describe())
-    if not chosen.all():
-        sample = f"{chosen.sum():,} of {len(chosen):,} points, drawn at random"
-        lines.append(f"interpolator and wide network are scored at {sample}")
-    return lines
-
-
 def interpolations(
     config: Config,
     task: Task,
     seeds,
     names=tuple(baselines.FROM_CODES),
-    say: Callable | None = None,
+    say: Callable = lambda text: None,
 ) -> dict:
     """Predictors of `baselines.FROM_CODES` at the task's points, from the complete points that each
-    seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). NaN at points that
-    are not `predicted`; of a stream, the first `DRAWN` points count."""
-    points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
+    seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). Of a stream, the
+    first `DRAWN` points count."""
+    points, by_name = tasks.points(task), {name: [] for name in names}
     score = jax.jit(jax.vmap(task.scores))
-
-    def stack(*of_seeds):
-        values = np.full((len(of_seeds), len(chosen), *of_seeds[0].shape[1:]), np.nan, np.float32)
-        values[:, chosen] = of_seeds
-        return values
-
-    examples = training_examples(config, task, seeds)
-    for seed, (training, (codes, targets)) in zip(seeds, examples, strict=True):
-        training_points, counts, training_codes, training_targets = training
-        complete = counts & ~np.isnan(training_points).any(axis=1)
+    for seed, examples in zip(seeds, training_examples(config, task, seeds), strict=True):
+        (training_points, counts, *training), (codes, targets) = examples
+        complete = np.flatnonzero(counts & ~np.isnan(training_points).any(axis=1))
         first = np.unique(training_points[complete], axis=0, return_index=True)[1]
-        known = training_codes[complete][first], training_targets[complete][first]
+        known = [array[complete[first]] for array in training]
         for name, of_seeds in by_name.items():
-            if say:
-                say(f"{name.replace('_', ' ')} of seed {seed}")
-            predictions = baselines.FROM_CODES[name](*known, codes[chosen]).astype(np.float32)
-            scores = jax.device_get(score(predictions, targets[chosen], points[chosen]))
-            of_seeds.append((predictions, scores))
+            say(f"{name.replace('_', ' ')} of seed {seed}")
+            predictions = baselines.FROM_CODES[name](*known, codes).astype(np.float32)
+            of_seeds.append((predictions, jax.device_get(score(predictions, targets, points))))
+    stack = lambda *leaves: np.stack(leaves)
     return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in by_name.items()}
 
 
@@ -82,43 +52,28 @@ def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, 
     task's `baselines` (scores `names`; None: all), and those of scores (S, B) in `from_codes`."""
     masks = tasks.regions(task)
 
-    def means(masks, scores):
+    def means(scores):
         by_key = evaluation.region_means(scores, masks)
         return {(region, name): by_key[f"{region}.{name}"] for region in masks for name in scores}
 
     def of_seed(key):
         by_predictor = tasks.trivial_scores(task, loop.stream(key, "test"))
         return {
-            predictor: means(masks, {name: scores[name] for name in names or scores})
+            predictor: means({name: scores[name] for name in names or scores})
             for predictor, scores in by_predictor.items()
         }
 
     by_predictor = jax.jit(partial(jax.lax.map, of_seed))(seed_keys(seeds))
-    chosen = predicted(task)
-    scored = {region: mask & chosen for region, mask in masks.items()}
-    means_of_seeds = jax.jit(jax.vmap(partial(means, scored)))
+    of_seeds = jax.jit(jax.vmap(means))
     return jax.device_get(
-        by_predictor | {name: means_of_seeds(scores) for name, scores in from_codes.items()}
+        by_predictor | {name: of_seeds(scores) for name, scores in from_codes.items()}
     )
-
-
-def _training_points(config: Config, task: Task, drawn: int | None, key):
-    """The points that a seed is shown, and whether each counts."""
-    dataset = loop.dataset_of(task, key)
-    if task.examples and isinstance(dataset, sampling.Table):
-        return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    drawn, batch = drawn or DRAWN, config.training.batch_size
-    draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-    points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
-    return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
 
 def cells_shown(config: Config, task: Task, seeds):
     """(S, B) bool: the cells that each seed was shown whole; a stripe shows none."""
     cells, masks = tasks.points(task), []
-    points_of = jax.jit(partial(_training_points, config, task, None))
-    for seed in seeds:
-        points, counts = jax.device_get(points_of(jax.random.key(seed)))
+    for (points, counts, *_), _ in training_examples(config, task, seeds):
         factors = points[counts][None, :, : cells.shape[1]]
         masks.append((cells[:, None] == factors).all(axis=2).any(axis=1))
     return np.stack(masks)
@@ -127,6 +82,7 @@ def cells_shown(config: Config, task: Task, seeds):
 def training_examples(config: Config, task: Task, seeds, drawn: int | None = None):
     """Of each seed: training points (of a stream, the first `drawn`), whether each counts, their
     flat codes and targets; and codes and targets of the task's points."""
+    count, batch = drawn or DRAWN, config.training.batch_size
 
     def codes_and_targets(key, name, points):
         codes, target = tasks.examples_at(task, loop.stream(key, name), points)
@@ -137,7 +93,15 @@ def training_examples(config: Config, task: Task, seeds, drawn: int | None = Non
 
     @jax.jit
     def of_seed(key, points):
-        training, counts = _training_points(config, task, drawn, key)
+        dataset = loop.dataset_of(task, key)
+        if task.examples and isinstance(dataset, sampling.Table):
+            training = dataset.points
+            counts = jnp.arange(len(training)) < dataset.count
+        else:
+            draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+            training, counts = jax.vmap(draw)(jnp.arange(-(-count // batch)))
+            training = training.reshape(-1, training.shape[-1])[:count]
+            counts = counts.ravel()[:count]
         examples = (training, counts, *codes_and_targets(key, "example", training))
         return examples, codes_and_targets(key, "test", points)
 

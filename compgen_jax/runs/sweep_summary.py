@@ -39,16 +39,17 @@ def _readings(config: Config, table: Table) -> list[dict]:
         for name, values in axes.items()
         if len(values) > 1 and all(type(value) in (int, float) and value > 0 for value in values)
     ]
+    # every share, in the regions where the task has points: most finely the searched ones
+    shares = [name for name in sweep_table.score_names(config) if name.endswith("accuracy")]
+    scores = dict.fromkeys([*search.scores, *shares])
     for along in numeric or [None]:  # axes along which a search has an exponent
         by_fixed = {}  # the axes of a trial for every combination of the other axes
         for trial in sorted(table):
             pairs = zip(axes, trial.axes, strict=True)
             by_fixed.setdefault(tuple(pair for pair in pairs if pair[0] != along), trial.axes)
         for fixed, values in by_fixed.items():
-            # every share, in the regions where the task has points: most finely the searched ones
             regions = dict.fromkeys(("unseen", "real", *sweep_table.searched(config, values)))
-            shares = [name for name in sweep_table.score_names(config) if name.endswith("accuracy")]
-            for score, region in product(dict.fromkeys([*search.scores, *shares]), regions):
+            for score, region in product(scores, regions):
                 curve = scaling.thresholds(
                     rows,
                     f"{region}.{score}",
@@ -74,11 +75,11 @@ def _readings(config: Config, table: Table) -> list[dict]:
 def describe(config: Config, summary: dict) -> list[str]:
     """What a command prints: means on held-out points, or thresholds of every seed and resolved
     exponents."""
-    axes, search, lines = dict(config.sweep.axes), config.sweep.search, {}
+    axes, search, lines = dict(config.sweep.axes), config.sweep.search, []
 
     def add(values: dict, line: str):
         settings = [f"{name} {values[name]}" for name in axes if name in values]
-        lines[", ".join([*settings, line])] = None  # each line once
+        lines.append(", ".join([*settings, line]))
 
     for mean in summary.get("means", []):
         names = [name for name in mean if name.startswith("ood.") and name not in axes]
@@ -88,13 +89,13 @@ def describe(config: Config, summary: dict) -> list[str]:
             continue
         along = reading.get("along")
         head = f"{reading['where']} {reading['score']} {reading['target']:g}: {search.field}"
-        by_value = groupby(
-            reading["thresholds"], lambda threshold, along=along: threshold.get(along)
-        )
-        for value, thresholds in by_value:
-            seeds = [f"{seed['status']} {text.number(seed['value'])}" for seed in thresholds]
-            add(reading | ({along: value} if along else {}), f"{head} {', '.join(seeds)}")
+        seeds = {}  # by the value along which there is an exponent
+        for threshold in reading["thresholds"]:
+            shown = f"{threshold['status']} {text.number(threshold['value'])}"
+            seeds.setdefault(threshold.get(along), []).append(shown)
+        for value, shown in seeds.items():
+            add(reading | {along: value}, f"{head} {', '.join(shown)}")
         if along and scaling.is_resolved(reading["exponent"]):
             power = text.with_interval(reading["exponent"])
             add(reading, f"{head} ~ ({along})^{power}")
-    return list(lines)
+    return list(dict.fromkeys(lines))  # each line once

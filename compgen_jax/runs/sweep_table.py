@@ -1,11 +1,11 @@
-"""What a sweep is made of: its trials, the single run that each of them is, and their table."""
+"""A sweep's trials, the single run that each of them is, and their table."""
 
 import contextlib
 import csv
 import dataclasses
 import functools
 import io
-from itertools import product, zip_longest
+from itertools import groupby, product, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,18 +53,16 @@ def _single_run(config: Config, trial: SweepTrial) -> SingleRun:
         task = contracts.check(single)
     except ConfigError as error:
         raise ConfigError(f"config.sweep: {describe(config, trial)}: {error}") from error
-    program, steps = loop.program(single, task), loop.total_steps(single, task)
-    return SingleRun(single, task, program, steps, loop.capacity(task))
+    steps = loop.schedule_of(single, task).total
+    return SingleRun(single, task, loop.program(single, task), steps, loop.capacity(task))
 
 
 def config_of(config: Config, trial: SweepTrial) -> Config:
     """The single run that a trial is: `launch.train` of it trains the same model."""
-    values = dict(zip(dict(config.sweep.axes), trial.axes, strict=True))
-    if config.sweep.search.field:
-        values[config.sweep.search.field] = trial.value
-    name = "_".join([config.name, *map(str, values.values())])
-    values |= {"training.seeds": (trial.seed,), "name": name}
-    return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
+    own = values(config, trial)
+    seeds, name = (own.pop("seed"),), "_".join([config.name, *map(str, own.values())])
+    single = dataclasses.replace(config, sweep=SweepConfig())
+    return changed(single, own | {"training.seeds": seeds, "name": name})
 
 
 def task_of(config: Config, axes: tuple) -> Task:
@@ -111,28 +109,26 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
     if not search.field:
         return []
     is_whole = type(field_value(config, search.field)) is int
-    curves = {}  # trials that differ in the searched value alone
-    for trial in sorted(results):
-        curves.setdefault(trial._replace(value=0), []).append(trial)
-    for curve, trials in curves.items():
+    for curve, group in groupby(sorted(results), lambda trial: trial._replace(value=0)):
+        trials = list(group)  # that differ in the searched value alone
 
         def is_possible(value, curve=curve):
-            try:
+            with contextlib.suppress(ConfigError):
                 return bool(single_run(config, curve._replace(value=value)))
-            except ConfigError:
-                return False
 
         for region, score in product(searched(config, curve.axes), search.scores):
             column = names.index(f"{region}.{score}")
-            chosen = scaling.refinement(
-                [trial.value for trial in trials],
-                [float(results[trial][column]) for trial in trials],
-                search.target,
-                search.refine_with,
-                is_whole,
-                is_possible,
-            )
-            refined |= {curve._replace(value=value) for value in chosen}
+            refined |= {
+                curve._replace(value=value)
+                for value in scaling.refinement(
+                    [trial.value for trial in trials],
+                    [float(results[trial][column]) for trial in trials],
+                    search.target,
+                    search.refine_with,
+                    is_whole,
+                    is_possible,
+                )
+            }
     return sorted(refined)
 
 
@@ -143,37 +139,29 @@ def searched(config: Config, axes: tuple) -> tuple[str, ...]:
 
 
 def check(config: Config, trials: list[SweepTrial]):
-    """Raises ConfigError for a config that is no sweep, or whose trials cannot be trained."""
+    """Raises ConfigError for a config that is no sweep, or with an impossible search or trial."""
     hint = "name fields and their values, or train the one run of this config with compgen-jax"
     require(config.is_sweep, "sweep.axes", (), f"an empty sweep; {hint} train")
-    if config.sweep.search.field:
-        _check_search(config)
-    scores = score_names(config)
+    search, flag = config.sweep.search, "config.sweep.search"
+    if search.field:
+        every = [task_of(config, axes) for axes in combinations(config)]
+        task, per = every[0], [name for name, _ in search.per]
+        units = sorted({name for task in every for name in task.units})
+        for field, kind, names, known in (
+            ("scores", "score", search.scores, tasks.number_names(task)),
+            ("per", "unit", per, units),
+        ):
+            for name in names:
+                hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
+                demand(name in known, f"{flag}.{field}: {name!r} {hint}")
+        hint = "falls when a model gets better: a search needs a score that rises, as a share does"
+        demand(task.error not in search.scores, f"{flag}.scores: {task.error!r} {hint}")
+        has_values = any(_first_values(config, axes) for axes in combinations(config))
+        demand(has_values, f"{flag}.per: the task has a size for none of {', '.join(per)}")
     for trial in trials:
         hint = "has other scores than the first trial; give it a sweep, and so a table, of its own"
-        alike = tasks.number_names(single_run(config, trial).task) == scores
+        alike = tasks.number_names(single_run(config, trial).task) == score_names(config)
         demand(alike, f"config.sweep: {describe(config, trial)}: {hint}")
-
-
-def _check_search(config: Config):
-    """Raises ConfigError for an unknown score or unit, or a score that falls as models get
-    better."""
-    search, flag = config.sweep.search, "config.sweep.search"
-    every = [task_of(config, axes) for axes in combinations(config)]
-    task, units = every[0], sorted({name for task in every for name in task.units})
-    per = [name for name, _ in search.per]
-    for field, kind, names, known in (
-        ("scores", "score", search.scores, tasks.number_names(task)),
-        ("per", "unit", per, units),
-    ):
-        for name in names:
-            hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
-            demand(name in known, f"{flag}.{field}: {name!r} {hint}")
-
-    hint = "falls when a model gets better: a search needs a score that rises, as a share does"
-    demand(task.error not in search.scores, f"{flag}.scores: {task.error!r} {hint}")
-    has_values = any(_first_values(config, axes) for axes in combinations(config))
-    demand(has_values, f"{flag}.per: the task has a size for none of {', '.join(per)}")
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -191,15 +179,11 @@ def measures(config: Config) -> tuple[str, ...]:
     return ("train_loss", *(f"{region}.{score}" for region, score in names))
 
 
-def columns(config: Config) -> tuple[str, ...]:
-    """The names of a trial's columns."""
-    return (*dict(config.sweep.axes), "seed", *filter(None, [config.sweep.search.field]))
-
-
 def values(config: Config, trial: SweepTrial) -> dict:
     """The values in a trial's columns."""
-    flat = (*trial.axes, trial.seed, trial.value)
-    return dict(zip(columns(config), flat, strict=False))
+    names = *dict(config.sweep.axes), "seed", config.sweep.search.field
+    pairs = zip(names, (*trial.axes, trial.seed, trial.value), strict=True)
+    return {name: value for name, value in pairs if name}
 
 
 def describe(config: Config, trial: SweepTrial) -> str:
@@ -226,7 +210,8 @@ def to_text(config: Config, table: Table) -> str:
     """CSV in the order of the trials, which reads back exactly; NaN is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("config", *columns(config), "status", *measures(config)))
+    columns = values(config, SweepTrial(combinations(config)[0], 0))
+    writer.writerow(("config", *columns, "status", *measures(config)))
     for trial, numbers in sorted(table.items()):
         cells = ["" if np.isnan(number) else str(number) for number in numbers.astype(np.float32)]
         row = fingerprint(config), *values(config, trial).values(), status(numbers), *cells
@@ -234,19 +219,18 @@ def to_text(config: Config, table: Table) -> str:
     return text.getvalue()
 
 
-def from_text(config: Config, text: str) -> tuple[Table, str]:
-    """The table, and the last line if it is cut off. Raises ValueError, with the line's number, for
-    what `to_text` does not make."""
-    whole, _, cut = text.rpartition("\n")
-    lines, search = whole.splitlines(), config.sweep.search.field
+def from_text(config: Config, text: str) -> Table:
+    """The table, without a last line that is cut off. Raises ValueError for another line that
+    `to_text` does not make."""
+    lines, search, table = text.rpartition("\n")[0].splitlines(), config.sweep.search.field, {}
     every = product(combinations(config), config.training.seeds)
     trials = {tuple(map(str, (*axes, seed))): SweepTrial(axes, seed) for axes, seed in every}
-    table = {}
-    for record in list(csv.reader(lines))[1:]:
+    for _, *record in list(csv.reader(lines))[1:]:
+        count = 1 + len(config.sweep.axes)
         with contextlib.suppress(KeyError, ValueError, IndexError):  # leaves a gap, see below
-            trial = trials[tuple(record[1 : 2 + len(config.sweep.axes)])]
+            trial = trials[tuple(record[:count])]
             if search:
-                value = type(field_value(config, search))(record[2 + len(config.sweep.axes)])
+                value = type(field_value(config, search))(record[count])
                 trial = trial._replace(value=value)
                 first = _first_values(config, trial.axes)
                 if not first[0] <= value <= first[-1]:
@@ -257,4 +241,4 @@ def from_text(config: Config, text: str) -> tuple[Table, str]:
     for number, (line, wanted) in enumerate(zip_longest(lines, expected), start=1):
         if line != wanted:
             raise ValueError(f"line {number} is no line of this sweep's table")
-    return table, cut
+    return table

@@ -1,7 +1,6 @@
 """Does a user's own file still make the task, or the model, that a directory was trained with?
 
-DIR/task.npz    the task's factors, held-out cells and a few examples, as they were at the start;
-                for a user's own model, its outputs for these before training
+DIR/task.npz    what distinguishes the task and, of a user's own model, outputs before training
 """
 
 from operator import itemgetter
@@ -24,48 +23,30 @@ ANSWERS = "answers"
 TOLERANCE = 1e-4  # relative to the largest number: other versions of jax round differently
 
 
-def remember(workdir: Path, arrays: dict):
-    """Writes `task.npz` with the arrays of `check`, unless it is there or there are none."""
-    if arrays and not (workdir / "task.npz").exists():
-        directory.write_npz(workdir / "task.npz", arrays)
-
-
 def check(workdir: Path, config: Config, task: Task) -> dict:
-    """Arrays that distinguish a user's own task and model from others; {} without either. Raises
-    RunError if the file no longer makes what was trained here, ConfigError for examples that are no
-    function of their key or a layer that is never finite."""
+    """Arrays that distinguish a user's own task and model; {} without either. Raises RunError if
+    the file no longer makes what was trained here, ConfigError for examples that are no function of
+    their key."""
     if not (is_own(config.task) or is_own(config.model)):
         return {}
     path, (arrays, inputs) = workdir / "task.npz", _of_task(task)
     is_new = not path.exists()
-    if is_new:
-        again = _of_task(config.task.make())[0]
-        for name, array in arrays.items():
-            hint = "draw all that is random from the key that example is given"
-            problem = f"{config.task.name}: its {name} differ each time; {hint}"
-            demand(_alike(array, again[name]), problem)
+    before = _of_task(config.task.make())[0] if is_new else directory.read_arrays(path)
     if is_own(config.model):
         module = config.model.make(shapes_of(task))
 
         @jax.jit
         def untrained(key, inputs):
             params = module.init(key, jax.tree.map(itemgetter(0), inputs))
+            predict = lambda example: task.prediction(module.apply(params, example)[0])
+            return jax.vmap(predict)(inputs)
 
-            def answer(example):
-                output, layers = module.apply(params, example)
-                finite = {name: jnp.isfinite(layer).all() for name, layer in layers.items()}
-                return task.prediction(output), finite
-
-            return jax.vmap(answer)(inputs)
-
-        answers, finite = jax.device_get(untrained(jax.random.key(0), inputs))
-        arrays[ANSWERS] = answers
-        for layer, finite_B in finite.items() if is_new else ():
-            problem = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
-            demand(finite_B.any(), f"{config.model.name}: {problem}, and cannot be measured")
-    before = arrays if is_new else directory.read_arrays(path)
+        arrays[ANSWERS] = jax.device_get(untrained(jax.random.key(0), inputs))
+        before = {ANSWERS: arrays[ANSWERS]} | before if is_new else before
     for name in before | arrays:
         if not {name} <= before.keys() & arrays.keys() or not _alike(before[name], arrays[name]):
+            hint = "draw all that is random from the key that example is given"
+            demand(not is_new, f"{config.task.name}: its {name} differ each time; {hint}")
             group = "model" if name == ANSWERS else "task"
             raise RunError(
                 f"{workdir}: {getattr(config, group).name} no longer makes the {group} that was "
@@ -79,16 +60,15 @@ def _of_task(task: Task):
     points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
     examples_at = jax.jit(lambda key, points: tasks.examples_at(task, key, points))
-    examples = examples_at(jax.random.key(0), jnp.asarray(points[chosen]))
+    inputs, targets = examples_at(jax.random.key(0), jnp.asarray(points[chosen]))
     arrays = {f"factors.{factor.name}": np.asarray(factor.values) for factor in task.factors}
     arrays["held_out"] = np.asarray(task.held_out(points))
-    for kind, tree in (("inputs", examples.input), ("targets", examples.target)):
-        for index, leaf in enumerate(jax.tree.leaves(tree)):
-            arrays[f"{kind}.{index}"] = np.asarray(leaf)
-    return arrays, examples.input
+    for kind, tree in (("inputs", inputs), ("targets", targets)):
+        leaves = enumerate(jax.tree.leaves(tree))
+        arrays |= {f"{kind}.{index}": np.asarray(leaf) for index, leaf in leaves}
+    return arrays, inputs
 
 
 def _alike(a, b) -> bool:
-    scale = np.nanmax(np.abs(a), initial=0.0)
-    near = a.shape == b.shape and np.isclose(a, b, rtol=0, atol=TOLERANCE * scale, equal_nan=True)
-    return bool(np.all(near))
+    near = TOLERANCE * np.nanmax(np.abs(a), initial=0.0)
+    return a.shape == b.shape and np.allclose(a, b, rtol=0, atol=near, equal_nan=True)

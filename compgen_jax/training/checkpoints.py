@@ -2,7 +2,7 @@
 
 DIR/STEP/state/       the arrays, through orbax
 DIR/STEP/record.json  the rows; types and shapes of the arrays
-DIR/STEP/files.json   the SHA-256 of every other file
+DIR/STEP/files.json   SHA-256 of the others
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
         shutil.rmtree((directory / str(step)).rename(directory / f"{PASSING}{step}"))
 
 
-def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoint:
+def restore(directory: Path, step: int, template) -> Checkpoint:
     """The checkpoint of one step, whose state is like `template` (arrays or shapes).
 
     Raises RunError, with a remedy, if it is missing, damaged or of another shape.
@@ -69,12 +69,10 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
     # A failed orbax read leaves background reads running, whose tracebacks follow the error. So
     # the files are checked before orbax reads them.
     if damage := _damage(path):
-        *before, last = steps(directory)
-        again = f"remove it to {'resume from the one before' if before else 'begin again'}"
-        if step < last:
-            again = "remove it, all later ones and summary.json, and the same command trains again"
-        remedy = remedy or f"{again}, or choose another --workdir"
-        raise RunError(f"checkpoint {path} is damaged ({damage}); {remedy}")
+        raise RunError(
+            f"checkpoint {path} is damaged ({damage}); remove it, all later ones and summary.json, "
+            "and the same command trains again, or choose another --workdir"
+        )
     record = json.loads((path / "record.json").read_text())
     if {name: array[:2] for name, array in record["arrays"].items()} != _shapes(template):
         raise RunError(
@@ -86,11 +84,6 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
         args = ocp.args.StandardRestore(empty)
         state = checkpointer.restore((path / "state").absolute(), args=args)
     return Checkpoint(step, state, record["rows"])
-
-
-def latest_step(directory: Path) -> int | None:
-    """The step of the newest finished checkpoint, or None."""
-    return max(steps(directory), default=None)
 
 
 def steps(directory: Path) -> list[int]:
@@ -119,17 +112,10 @@ def _digest(path: Path) -> str:
 def _damage(path: Path) -> str | None:
     """What is wrong with the files of a checkpoint, in words, or None."""
     try:
-        files = json.loads((path / "files.json").read_text())
-    except FileNotFoundError:
-        return "files.json is missing"
-    except (OSError, ValueError):
-        return "files.json cannot be read"
-    if not isinstance(files, dict) or "record.json" not in files:
-        return "files.json does not list its files"
+        files = {"record.json": None} | json.loads((path / "files.json").read_text())
+    except (OSError, ValueError, TypeError) as error:
+        return f"files.json: {error}"
     for name, digest in files.items():
-        try:
-            if _digest(path / name) != digest:
-                return f"{name} is not what was written"
-        except OSError as error:
-            return f"{name} is missing ({error.strerror})"
+        if not (path / name).is_file() or _digest(path / name) != digest:
+            return f"{name} is not what was written"
     return None

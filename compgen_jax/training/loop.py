@@ -21,8 +21,8 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Task
 from compgen_jax.training.trials import trials_side_by_side
 
-LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
-KEPT_SPAN = 512  # the last kept step over the first: see `kept_steps`
+LAST = 5  # evaluations over the last tenth of training
+KEPT_SPAN = 512  # the last kept step over the first
 # On a plateau the rate is multiplied by `factor`, but not below the least one, at the `patience`-th
 # epoch in a row whose mean loss is not below the best one by the relative `rtol`: the authors'
 # numbers (Figure 9), whose PyTorch waits until more than 5 are over.
@@ -52,61 +52,54 @@ class Trainer(NamedTuple):
 
     init(key, task_index) -> TrainState
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,), 0 beyond n_steps)
-    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...), scores)
-    score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each
+    predict(key, params, points_BxF, task_index, nearest_BxF) -> (predictions (B, ...),
+        truths (B, ...), the task's scores by name, (B,) each); see `Task.nearest`
     """
 
     init: Callable
     advance: Callable
     predict: Callable
-    score: Callable
+
+
+class Schedule(NamedTuple):
+    """The steps of a run.
+
+    per_epoch: 0 for points drawn afresh at each step.  averaged: whose mean loss is reported.
+    evaluations: when a run is evaluated and saved, ascending.  late: `LAST` of them over the last
+    tenth of training, with repeats; reported numbers are their medians.  kept: when parameters are
+    kept, in equal ratios.
+    """
+
+    per_epoch: int
+    total: int
+    averaged: int
+    evaluations: tuple[int, ...]
+    late: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+def schedule_of(config: Config, task: Task) -> Schedule:
+    """When a run evaluates, saves and stops."""
+    training = config.training
+    per_epoch = -(-task.examples // training.batch_size)
+    total, interval = training.steps, training.evaluate_every
+    if not total:
+        total, interval = training.epochs * per_epoch, interval * per_epoch
+    late = tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
+    evaluations = {*range(interval, total, interval), *late}
+    shares = (KEPT_SPAN ** (-k / max(training.keep - 1, 1)) for k in range(training.keep))
+    kept = {round(total * share) for share in shares} - {0}
+    steps = tuple(sorted(evaluations)), late, tuple(sorted(kept))
+    return Schedule(per_epoch, total, per_epoch or interval, *steps)
 
 
 def hyper_of(config: Config) -> dict:
     """The traced numbers of training and model by dotted name."""
-    names = [
-        name
+    return {
+        name: jnp.float32(configs.field_value(config, name))
         for name in configs.traced_fields(config)
         if name.startswith(("training.", "model.")) and name != "training.seeds"
-    ]
-    return {name: jnp.float32(configs.field_value(config, name)) for name in names}
-
-
-def steps_per_epoch(config: Config, task: Task) -> int:
-    """Steps through the training set; 0 for points drawn afresh at each step."""
-    return -(-task.examples // config.training.batch_size)
-
-
-def total_steps(config: Config, task: Task) -> int:
-    return config.training.steps or config.training.epochs * steps_per_epoch(config, task)
-
-
-def evaluation_interval(config: Config, task: Task) -> int:
-    """Steps between two evaluations."""
-    every = config.training.evaluate_every
-    return every if config.training.steps else every * steps_per_epoch(config, task)
-
-
-def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps of `LAST` evaluations, evenly over the last tenth of training; reported numbers are
-    their medians."""
-    total = total_steps(config, task)
-    return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
-
-
-def evaluations(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps after which a run is evaluated and saved, ascending."""
-    interval = evaluation_interval(config, task)
-    regular = range(interval, total_steps(config, task), interval)
-    return tuple(sorted({*regular, *last_evaluations(config, task)}))
-
-
-def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
-    """The steps after which a run keeps its parameters: `training.keep` of them in equal ratios,
-    from 1/512 of training to its end."""
-    total, count = total_steps(config, task), config.training.keep
-    shares = (KEPT_SPAN ** (-k / max(count - 1, 1)) for k in range(count))
-    return tuple(sorted({round(total * share) for share in shares} - {0}))
+    }
 
 
 def program(config: Config, task: Task) -> tuple:
@@ -114,13 +107,13 @@ def program(config: Config, task: Task) -> tuple:
     data."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
-    dataset = _dataset_shapes(task)
+    dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
     if isinstance(dataset, sampling.Table):  # its length is free: tables are padded
         dataset = dataset._replace(points=dataset.points.shape[1:])
     if config.training.schedule == "plateau":  # counts epochs
-        fixed["epoch"] = steps_per_epoch(config, task)
+        fixed["epoch"] = schedule_of(config, task).per_epoch
     if config.training.schedule == "cosine":
-        fixed["total"] = total_steps(config, task)
+        fixed["total"] = schedule_of(config, task).total
     return (*sorted(fixed.items()), str(dataset))
 
 
@@ -133,23 +126,21 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
     """AdamW with PyTorch's constants, at a `share` of the rate, clipped and scheduled as `training`
     says."""
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
-
-    def is_matrix(params):
-        return jax.tree.map(lambda p: p.ndim > 1, params)
-
-    mask = is_matrix if training.decay == "matrices" else None
+    mask = None
+    if training.decay == "matrices":
+        mask = partial(jax.tree.map, lambda leaf: leaf.ndim > 1)
     adamw = optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
-    if not (training.clip or training.schedule == "plateau"):
-        # without a chain, whose state would be another tree
-        return optax.with_extra_args_support(adamw)
-    clip = [optax.clip_by_global_norm(training.clip)] if training.clip else []
-    plateau = []
+    parts = [adamw]
+    if training.clip:
+        parts.insert(0, optax.clip_by_global_norm(training.clip))
     if training.schedule == "plateau":
         # a rate that begins below the least one stays
         least = jnp.minimum(1.0, LEAST_RATE / hyper["training.learning_rate"])
         how = PLATEAU | {"accumulation_size": per_epoch, "min_scale": least}
-        plateau = [optax.contrib.reduce_on_plateau(**how)]
-    return optax.chain(*clip, adamw, *plateau)
+        parts.append(optax.contrib.reduce_on_plateau(**how))
+    if len(parts) == 1:  # no chain, whose state would be another tree
+        return optax.with_extra_args_support(adamw)
+    return optax.chain(*parts)
 
 
 def dataset_of(task: Task, key):
@@ -159,11 +150,8 @@ def dataset_of(task: Task, key):
 
 def capacity(task: Task) -> int:
     """The number of rows of a seed's data set, if that is a table, or 0."""
-    return sampling.capacity(_dataset_shapes(task))
-
-
-def _dataset_shapes(task: Task):
-    return jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
+    key = jax.eval_shape(jax.random.key, 0)
+    return sampling.capacity(jax.eval_shape(task.dataset, key))
 
 
 def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
@@ -195,8 +183,12 @@ class Network:
 
     def decode(self, params, inputs, task_index=0):
         """The outputs of inputs (B, ...), some at once."""
-        decode = lambda example: self.module.apply(params, example)[0]
+        decode = lambda example: self.apply(params, example, task_index)
         return jax.lax.map(decode, inputs, batch_size=self.model.decode_batch)
+
+    def apply(self, params, inputs, task_index):
+        """The outputs of inputs of any leading axes, all at once."""
+        return self.module.apply(params, inputs)[0]
 
     def losses(self, outputs, targets, task_index=0):
         """(B,): the task's losses."""
@@ -207,11 +199,11 @@ class Network:
 
         def of_example(output, target, *points):
             truth = tasks.truth(self.task, target)
-            return self.task.scores(self.task.prediction(output), truth, *points)
+            scores = self.task.scores(self.task.prediction(output), truth, *points)
+            return {name: value.astype(jnp.float32) for name, value in scores.items()}
 
         points = (points,) if nearest is None else (points, nearest)
-        scores = jax.vmap(of_example)(outputs, targets, *points)
-        return {name: values.astype(jnp.float32) for name, values in scores.items()}
+        return jax.vmap(of_example)(outputs, targets, *points)
 
 
 def make_trainer(
@@ -221,12 +213,12 @@ def make_trainer(
     overrides the choice by backend."""
     training = config.training
     if not lowering:
-        backend, seeds = jax.default_backend(), trials or len(training.seeds)
-        width = trials_side_by_side(seeds, config.execution.trials_per_device, backend)
-        lowering = choose_lowering(backend, width, training.precision)
+        count, per_device = trials or len(training.seeds), config.execution.trials_per_device
+        width = trials_side_by_side(count, per_device)
+        lowering = choose_lowering(jax.default_backend(), width, training.precision)
     net = network(config, lowering)
-    task, steps = net.task, total_steps(config, net.task)
-    updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
+    task, schedule = net.task, schedule_of(config, net.task)
+    updater = partial(optimizer, training=training, per_epoch=schedule.per_epoch)
 
     def init(key, task_index=0) -> TrainState:
         params = net.init(stream(key, "init"), task_index)
@@ -270,7 +262,7 @@ def make_trainer(
             trained, state.params, batch, counts_B, trial, key_of("dropout")
         )
         is_cosine = training.schedule == "cosine"
-        share = 0.5 * (1 + jnp.cos(jnp.pi * state.step / steps)) if is_cosine else 1.0
+        share = 0.5 * (1 + jnp.cos(jnp.pi * state.step / schedule.total)) if is_cosine else 1.0
         updates, opt_state = updater(trial.hyper, share=share).update(
             gradient, state.opt_state, trained, value=value
         )
@@ -287,21 +279,14 @@ def make_trainer(
         losses = jnp.zeros(config.execution.chunk_steps)
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
-    def decode(key, params, points, task_index):
+    def predict(key, params, points, task_index=0, nearest=None):
         batch = net.examples(stream(key, "test"), points, task_index)
-        return net.decode(params, batch.input, task_index), batch.target
-
-    def predict(key, params, points):
-        outputs, targets = decode(key, params, points, 0)
-        scores = net.scores(outputs, targets, points, 0, None)
-        truths = jax.vmap(partial(tasks.truth, task))(targets)
+        outputs = net.decode(params, batch.input, task_index)
+        truths = jax.vmap(partial(tasks.truth, task))(batch.target)
+        scores = net.scores(outputs, batch.target, points, task_index, nearest)
         return jax.vmap(task.prediction)(outputs), truths, scores
 
-    def score(key, params, points, task_index=0, nearest=None):
-        outputs, targets = decode(key, params, points, task_index)
-        return net.scores(outputs, targets, points, task_index, nearest)
-
-    return Trainer(init, advance, predict, score)
+    return Trainer(init, advance, predict)
 
 
 def template(config: Config):

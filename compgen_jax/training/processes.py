@@ -24,8 +24,8 @@ FLAGS = "--coordinator_address, --num_processes and --process_id"
 
 
 def start(coordinator_address=None, num_processes=None, process_id=None, cluster: bool = False):
-    """Joins the other processes: those of the three flags, or of a cluster, before any device is
-    used. Raises ConfigError or RunError unless all start in time."""
+    """Joins the processes of the three flags, or of a cluster, before any device is used. Raises
+    ConfigError or RunError unless all start in time."""
     flags = {
         "coordinator_address": coordinator_address,
         "num_processes": num_processes,
@@ -60,10 +60,8 @@ def gather(array) -> np.ndarray:
     """(P, *shape): the arrays (float32 or int32) of all processes, bit for bit. Raises RunError
     where a process was lost."""
     array = np.asarray(array)
-    if array.dtype not in (np.float32, np.int32):
-        raise TypeError(f"{array.dtype} is neither float32 nor int32")
     if jax.process_count() == 1:
-        return np.array(array)[None]
+        return array[None]
     try:
         # as integers, since a device may change the bits of a NaN and flush a small number
         return np.array(multihost_utils.process_allgather(array.view(np.int32))).view(array.dtype)
@@ -80,10 +78,10 @@ def text_of_first(text: str | None) -> str | None:
     length = gather(np.int32(-1 if text is None else len(encoded)))[0]
     if length < 0:
         return None
-    words = np.zeros(-(-length // 4), np.int32)
+    characters = np.zeros(length, np.int32)
     if jax.process_index() == 0:
-        words.view(np.uint8)[:length] = np.frombuffer(encoded, np.uint8)
-    return gather(words)[0].tobytes()[:length].decode()
+        characters[:] = list(encoded)
+    return bytes(gather(characters)[0].tolist()).decode()
 
 
 def abandon():

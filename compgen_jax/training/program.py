@@ -13,22 +13,14 @@ from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop, padding
 from compgen_jax.training.checkpoints import RunError
 from compgen_jax.training.loop import Trial
-from compgen_jax.training.trials import (
-    COMPILERS,
-    MappedTrials,
-    join,
-    split,
-    trials_side_by_side,
-    trials_that_fit,
-)
+from compgen_jax.training.trials import COMPILERS, MappedTrials, join, needed_memory, split
 
 
 class Program:
     """The functions that train and score trials on this process's devices.
 
-    config: what the trials share.  members: their tasks, the largest last.  trials: how many train
-    side by side at most.  measure: (scores by name (P,), masks) -> report.
-    Trials and states that its methods take and return are split over the devices.
+    members: the trials' tasks, the largest last.  trials: how many train side by side at most.
+    measure: (scores by name (P,), masks) -> report.  Its methods take and return split trials.
     """
 
     def __init__(self, config: Config, members: tuple[Task, ...], trials: int, measure: Callable):
@@ -41,15 +33,12 @@ class Program:
             return trainer.init(trial.key, trial.task_index)
 
         def advance(n_steps, pair):
-            trial, state = pair
-            return trainer.advance(trial, state, n_steps)
+            return trainer.advance(*pair, n_steps)
 
         def score(_, pair):
             trial, state = pair
-            scores = trainer.score(
-                trial.key, state.params, trial.points, trial.task_index, trial.nearest
-            )
-            return measure(scores, trial.masks)
+            where = trial.points, trial.task_index, trial.nearest
+            return measure(trainer.predict(trial.key, state.params, *where)[2], trial.masks)
 
         self.chunk_steps = config.execution.chunk_steps
         self.functions = init, advance, score
@@ -60,15 +49,6 @@ class Program:
         self._init, self._advance, self._score = (
             MappedTrials(function, trials_per_device) for function in self.functions
         )
-
-    def trials_that_fit(self, trial: Trial, device) -> int | None:
-        """How many trials `device` has memory for; None where it does not tell."""
-        init, advance, score = self.functions
-        pair = trial, jax.eval_shape(init, (), trial)
-        counts = [
-            trials_that_fit(function, np.int32(0), pair, device) for function in (advance, score)
-        ]
-        return None if None in counts else min(counts)
 
     def compile(self, trials: Trial, with_init: bool):
         """Compiles the functions for trials (T, ...) of these shapes in other threads. Raises
@@ -84,9 +64,9 @@ class Program:
         self._score.compile(compilers, (), (trials, state))
         compilers.shutdown(wait=False)
 
-    def memory(self, trials: Trial, state) -> int:
-        """Bytes that a training step needs on each device, by the compiler's estimate."""
-        return self._advance.memory(np.int32(0), (trials, state))
+    def memory(self) -> int:
+        """Bytes on each device of what is compiled, by the compiler's estimate."""
+        return max(needed_memory(mapped.compiled) for mapped in (self._advance, self._score))
 
     def init(self, trials: Trial):
         """The states of the trials before the first step."""
@@ -108,15 +88,8 @@ class Program:
         return jax.device_get(join(self._score((), (trials, state)), count))
 
 
-def side_by_side(config: Config, count: int) -> int:
-    """How many of `count` trials train side by side on a device, memory aside."""
-    platform = jax.local_devices()[0].platform
-    return trials_side_by_side(count, config.execution.trials_per_device, platform)
-
-
 def check_room(states, count: int):
-    """Raises RunError where the states (shapes) of `count` trials cannot fit, twice and one more on
-    each device."""
+    """Raises RunError where the states (shapes) of `count` trials cannot fit."""
     devices = jax.local_devices()
     room = (devices[0].memory_stats() or {}).get("bytes_limit", 0) * len(devices)
     room = room or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # a CPU's devices share

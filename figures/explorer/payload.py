@@ -149,7 +149,7 @@ class Atlas:
         self.program = over_trials(
             lambda points, seed: predict(*seed, points), run.config.execution.trials_per_device
         )
-        self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
+        self.steps = sorted({*run.kept_steps, loop.schedule_of(run.config, self.task).total})
         self.predictions, self.scores = {}, {}
         for step in self.steps:
             self.predictions[step], self.truths, self.scores[step] = self.answers(self.cells, step)

@@ -25,7 +25,7 @@ def draw(runs):
         side = 2 * run.cells.grid - 1  # x and y at every half pixel
         halves = np.linspace(0, run.cells.grid - 1, side, dtype=np.float32)
         points = np.stack(np.meshgrid(halves, halves), axis=-1).reshape(-1, 2)
-        errors = run.error_at(points).mean(axis=0).reshape(side, side)
+        errors = run.answers(points)[2][run.task.error].mean(axis=0).reshape(side, side)
         maps.append(errors / np.square(run.cells.truths).mean())
     limits = {"norm": "log", "vmin": 1e-3, "vmax": max(2.0, *map(np.max, maps))}
     picture = plotting.new_figure(plotting.WIDTH, len(runs) * 2.1 + 0.1)

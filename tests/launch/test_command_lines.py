@@ -187,7 +187,7 @@ def start(module, *arguments, **environment):
 
 def wait_for_checkpoint(process, workdir, after=0):
     """Waits for a finished checkpoint of a step beyond `after`; returns its step."""
-    latest_step = lambda: checkpoints.latest_step(workdir / "checkpoints") or 0
+    latest_step = lambda: max(checkpoints.steps(workdir / "checkpoints"), default=0)
     wait_until(lambda: latest_step() > after, process)
     return latest_step()
 
@@ -218,4 +218,4 @@ def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_
     assert first["arrays"] == second["arrays"]
     lines = [line.split(" ", 2)[2] for line in (stopped / "train.log").read_text().splitlines()]
     assert sum(line.startswith("python ") for line in lines) == 3 and "step 1200: " in str(lines)
-    assert "KeyboardInterrupt after " in str(lines) and lines[-1].startswith("ended after ")
+    assert "KeyboardInterrupt" in lines and lines[-1] == "ended"

@@ -39,7 +39,7 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     # both are called run, in directories of their own
     (path,) = tmp_path.glob("compare_tiny*-run_other*-run/compare.json")
     row = json.loads(path.read_text())["scores"]["ood.mse"]
-    of_a, of_b = tiny_run[1]["seeds"], directory.read_summary(other_run)["seeds"]
+    of_a, of_b = tiny_run[1]["seeds"], directory.read_json(other_run / "summary.json")["seeds"]
     apart = np.array([of_b[seed]["ood.mse"] - of_a[seed]["ood.mse"] for seed in ("0", "7")])
     expected = stats.t.interval(0.95, 1, apart.mean(), stats.sem(apart))
     assert row["difference"]["value"] == pytest.approx(apart.mean())
@@ -102,9 +102,11 @@ def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_pat
     ood = tasks.regions(Run.load(tiny_run[0]).task)["ood"]
     zeros = np.zeros((2, len(ood)))
     for place, right in zip(places, (0, 1), strict=True):
-        late = {"rendered": zeros, "mse": zeros + 0.1}
-        directory.write_cells(place, [late] * 4 + [late | {"rendered": zeros + right}])
-        summary = directory.read_summary(place)
+        rendered = np.repeat(zeros[:, None], 5, axis=1)
+        rendered[:, -1] = right
+        scores = {"rendered": rendered, "mse": np.full_like(rendered, 0.1)}
+        directory.keep_scores(place, "late", scores)
+        summary = directory.read_json(place / "summary.json")
         for numbers in summary["seeds"].values():
             numbers["ood.rendered"] = right / 8  # less than 1.5 of the 9 cells
         directory.write_json(place / "summary.json", summary)

@@ -102,10 +102,16 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
 
 UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))
 BAD = [
-    ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
+    (
+        {"signals": np.zeros((64, 8, 8))},
+        "or holds others than predictions, seeds: signals",
+    ),
     ({"predictions": np.zeros((64, 8))}, "(64, 8): must be (S, 64, 8, 8) or (64, 8, 8)"),
     ({"predictions": UNKNOWN}, "NaN or infinite in network 1 at x = 1, y = 1"),  # x varies fastest
-    ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": [1, 1]}, "mine.npz: seeds: must not repeat"),
+    (
+        {"predictions": np.zeros((2, 64, 8, 8)), "seeds": [1, 1]},
+        "int64: must be 2 integers",
+    ),
 ]
 
 

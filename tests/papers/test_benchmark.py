@@ -15,7 +15,7 @@ def test_hold_outs_of_a_task_leave_out_as_many_combinations_and_share_a_program(
         task, entry = config.task.make(), benchmark.entry_of(config)
         held_out = np.asarray(task.held_out(tasks.points(task)))
         counts.setdefault(entry.task, set()).add(int(held_out.sum()))
-        schedule = study.schedule(config, task)
+        schedule = study.group_key(config, task)
         schedules.setdefault((entry.model, entry.task), set()).add(schedule)
     assert {task: len(numbers) for task, numbers in counts.items()} == dict.fromkeys(counts, 1)
     assert all(len(programs) == 1 for programs in schedules.values())

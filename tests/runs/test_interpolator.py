@@ -4,7 +4,6 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.config import Config, TrainingConfig
@@ -65,21 +64,6 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
     assert_allclose(drawn, baselines.interpolate(*shown, cells), atol=1e-5)
 
 
-def test_of_many_points_a_sample_of_each_region_is_scored_and_this_is_said(monkeypatch):
-    run, held_out = Run(config_of(Bump(grid=8)), waves(), (0,)), tasks.regions(waves())["ood"]
-    whole = results.interpolations(run.config, run.task, (0,))
-    monkeypatch.setattr(results, "MOST_POINTS", 11)
-    monkeypatch.setattr(results, "OF_EACH_REGION", 3)
-    said = "interpolator and wide network are scored at 4 of 12 points, drawn at random"
-    known, means = results.predicted(run.task), run.trivial
-    assert results.describe(run.task) == [said] and known[held_out].sum() == 1
-    for name, (predictions, scores) in whole.items():
-        expected = np.where(known[:, None], predictions, np.nan)
-        assert_allclose(getattr(run, name).predictions, expected, rtol=1e-6)
-        mean = scores["mse"][:, known & ~held_out].mean(axis=1)
-        assert means[name]["id", "mse"] == pytest.approx(mean.mean(), rel=1e-5)
-
-
 def test_a_run_was_shown_the_cells_of_its_complete_points():
     """Stripes show none; each seed drew its own; a late network has its seed's."""
     support = SupportConfig(region="corner", low=5, sampling="without_replacement", samples=6)
@@ -96,18 +80,12 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
 
 
 def test_kept_scores_are_those_that_are_made_anew(copy):
-    """Where they are damaged or of other cells, or were not kept at all."""
+    """Where they are damaged, or were not kept at all."""
     kept, path = Run.load(copy).late.cells.scores, copy / "late.npz"
-    assert directory.kept_scores(copy, "late", kept["mse"].shape)
-    fewer = {score: values[..., :-1] for score, values in kept.items()}
-    for damage in (
-        lambda: path.write_bytes(path.read_bytes()[:-9]),
-        lambda: directory.keep_scores(copy, "late", fewer),
-    ):
-        damage()
-        assert directory.kept_scores(copy, "late", kept["mse"].shape) is None
-        anew = Run.load(copy).late.cells.scores
-        chex.assert_trees_all_close(anew, kept, rtol=1e-5)
+    assert directory.kept_scores(copy, "late")
+    path.write_bytes(path.read_bytes()[:-9])
+    assert directory.kept_scores(copy, "late") is None
+    chex.assert_trees_all_close(Run.load(copy).late.cells.scores, kept, rtol=1e-5)
     for name in baselines.FROM_CODES:
         kept = getattr(Run.load(copy), name).scores
         (copy / f"{name}.npz").unlink()

@@ -45,43 +45,23 @@ TASKS = {
 
 @functools.cache
 def asked_at(name):
-    """(run, scorer, question): of all models of a task; the run without networks has its trivial
-    predictors, and the question is what they are told."""
+    """(run, scorer, query): of all models of a task; the run without networks has its trivial
+    predictors, and the query is what they are given."""
     settings = TASKS[name]
     config = Config(name="known", task=settings, training=TrainingConfig(seeds=SEEDS))
     task = settings.make()
-
-    @jax.jit
-    def question(key):
-        told = []
-        capture = {"told": lambda asked: told.append(asked) or asked.truths}
-        tasks.trivial_scores(task._replace(baselines=capture), key)
-        return told[0]._replace(grid=None)
-
-    asked = jax.device_get(question(jax.random.key(0)))
-    scorer = scoring.scorer(task, asked.truths)
-    return Run(config, task, SEEDS), scorer, asked
+    query = jax.device_get(jax.jit(functools.partial(tasks.query, task))(jax.random.key(0)))
+    return Run(config, task, SEEDS), scoring.scorer(task, query.truths), query
 
 
 def lookups(name):
     """{name: (B, ...)}: what models say that repeat what was shown; the last ones move one factor
     alone."""
-    run, _, asked = asked_at(name)
-    task = run.task
-    answers = {"nearest": asked.nearest, "nearest, same labels": asked.same_labels}
-    if not tasks.has_grid(task):
-        return answers
-    points, seen = tasks.points(task), ~asked.held_out
-    for index, factor in enumerate(task.factors):
-        others = np.delete(points, index, axis=1)
-        chosen = tasks.nearest_seen(task, asked.held_out)[0]
-        for cell in np.flatnonzero(asked.held_out):
-            line = np.flatnonzero(seen & (others == others[cell]).all(axis=1))
-            if len(line):
-                apart = np.abs(points[line, index] - points[cell, index])
-                apart = np.minimum(apart, factor.period - apart)
-                chosen[cell] = line[np.argmin(apart)]
-        answers[f"nearest along {factor.name}"] = asked.truths[chosen]
+    run, _, query = asked_at(name)
+    answers = {"nearest": query.nearest, "nearest, same labels": query.same_labels}
+    for predictor, predict in tasks.with_lookups_along_factors(run.task).baselines.items():
+        if predictor.startswith("nearest_along"):
+            answers[predictor] = predict(query)
     return answers
 
 

@@ -112,8 +112,8 @@ def test_a_table_reads_back_exactly_in_one_order():
     whole = a_table()
     text = sweep_table.to_text(SPRITES, whole)
     assert text == sweep_table.to_text(SPRITES, dict(reversed(whole.items())))
-    again, cut = sweep_table.from_text(SPRITES, text)
-    assert list(again) == sorted(TRIALS) and not cut
+    again = sweep_table.from_text(SPRITES, text)
+    assert list(again) == sorted(TRIALS)
     chex.assert_trees_all_equal(again, whole)
     rows = sweep_table.rows(SPRITES, whole)
     assert [row["status"] for row in rows] == ["ok", "ok", "failed"]
@@ -167,13 +167,3 @@ def test_thresholds_are_those_of_their_grid_and_seed():
     (reading,) = (r for r in readings if (r["where"], r["score"]) == ("ood", "exact_accuracy"))
     status = {(t["task.grid"], t["seed"]): t["status"] for t in reading["thresholds"]}
     assert status == {(8, 5): "reached", **dict.fromkeys([(8, 0), (12, 0), (12, 5)], "above")}
-
-
-def test_no_mean_share_ends_above_1_and_an_error_has_its_whole_interval():
-    config = sweep_of(GRIDS, **{"training.seeds": (0, 1, 2), "sweep.search.field": ""})
-    results = zeros(config)
-    for trial, values in results.items():
-        values[:] = 0.5 if trial.seed == 2 else 1.0
-    for mean in summarize(config, results)["means"]:
-        assert mean["ood.exact_accuracy"]["ci95"] == pytest.approx([0.1162, 1], abs=1e-4)
-        assert mean["ood.mse"]["ci95"][1] > 1.5

@@ -3,7 +3,8 @@
 import pytest
 
 from compgen_jax.config import changed
-from compgen_jax.runs import directory, study
+from compgen_jax.runs import study
+from compgen_jax.training import checkpoints
 from tests.interrupts import interrupted_after_a_save
 
 CHANGES = {
@@ -30,7 +31,7 @@ def alone(tiny, tmp_path_factory):
 
 
 def contents(jobs):
-    names = ("metrics.csv", "summary.json", "cells.npz")
+    names = ("metrics.csv", "summary.json", "late.npz")
     return [[(path / name).read_bytes() for name in names] for _, path in jobs]
 
 
@@ -61,7 +62,8 @@ def test_a_kill_between_the_saves_of_one_evaluation(tiny, alone, tmp_path, monke
     jobs = jobs_in(tmp_path, tiny)
     with interrupted_after_a_save(lambda workdir, step: (workdir.name, step) == ("base", 10)):
         study.train_all(jobs)
-    assert [directory.last_checkpoint(path).name for _, path in jobs] == ["10", "5", "5"]
+    steps = [checkpoints.steps(path / "checkpoints")[-1] for _, path in jobs]
+    assert steps == [10, 5, 5]
     built = count_programs(monkeypatch)
     study.train(*jobs[2])  # one of them alone
     study.train_all(jobs)

@@ -10,7 +10,7 @@ import pytest
 from compgen_jax import cli, settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import study, user_code
+from compgen_jax.runs import directory, study, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 
@@ -49,7 +49,7 @@ def rewrite(path, old, new):
 
 def test_a_file_that_makes_another_task_is_noticed(config, own_task, tmp_path):
     path, name = own_task
-    user_code.remember(tmp_path, user_code.check(tmp_path, config, config.task.make()))
+    directory.begin(tmp_path, config, user_code.check(tmp_path, config, config.task.make()))
     for old, new, what in (
         ("jnp.concatenate([label, wave])", "jnp.concatenate([wave, label])", "inputs.0"),
         (">= 292", ">= 250", "held_out"),
@@ -91,7 +91,7 @@ def test_a_file_that_makes_another_model_is_noticed(tmp_path):
 
 def test_the_rounding_of_another_version_is_no_change(config, tmp_path):
     task = config.task.make()
-    user_code.remember(tmp_path, user_code.check(tmp_path, config, task))
+    directory.begin(tmp_path, config, user_code.check(tmp_path, config, task))
 
     def times(factor):
         made = lambda *at: jax.tree.map(lambda leaf: leaf * factor, task.example(*at))
@@ -109,7 +109,7 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     text = path.read_text()
     path.unlink()
     another_process(path)
-    gone = r"^[^\n]*config.json cannot be used: there is no file [^\n]*turned.py; put[^\n]*$"
+    gone = r"^[^\n]*config.json cannot be used: there is no file [^\n]*turned.py[^\n]*$"
     with pytest.raises(RunError, match=gone):
         Run.load(workdir)
     (moved := tmp_path / "moved").mkdir()

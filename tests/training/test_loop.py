@@ -1,6 +1,5 @@
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,7 +10,6 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts, loop
 from tests.command import refused
 from tests.training.steps import functions, gradient_of, trial_of
-from tests.trees import TWO_PROGRAMS, share_apart
 
 
 def test_fewer_samples_use_only_the_first_ones(tiny):
@@ -19,7 +17,7 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
     gradient, whatever they are."""
     trainer, whole = functions(tiny), trial_of(tiny, 2)
     state, points = trainer.init(whole.key), whole.dataset.points
-    errors = np.asarray(trainer.score(whole.key, state.params, points)["mse"], np.float64)
+    errors = np.asarray(trainer.predict(whole.key, state.params, points)[2]["mse"], np.float64)
     for count in (1, 3):
         table = whole.dataset._replace(count=np.int32(count))
         points = np.array(table.points)
@@ -55,9 +53,7 @@ def test_predictions_and_scores_are_those_of_the_task(tiny):
     module = tiny.model.make(loop.shapes_of(task))
     params = trainer.init(key).params
     points = np.float32([[1, 6], [3.5, 2.25], [np.nan, 2]])
-    predictions, truths, again = jax.device_get(trainer.predict(key, params, points))
-    scores = jax.device_get(trainer.score(key, params, points))
-    chex.assert_trees_all_close(scores, again, **TWO_PROGRAMS)
+    predictions, truths, scores = jax.device_get(trainer.predict(key, params, points))
     assert set(scores) == set(tasks.score_names(task))
     for index, point in enumerate(points):
         example = task.example(key, point)
@@ -92,36 +88,13 @@ FIXED = {
 def test_trials_that_differ_in_traced_fields_share_their_program_and_in_others_do_not(tiny):
     base = changed(tiny, {"training.steps": 20})
     program = lambda config: loop.program(config, config.task.make())
-    schedule = lambda config: study.schedule(config, config.task.make())
+    schedule = lambda config: study.group_key(config, config.task.make())
     for values in TRACED + NOT_PROGRAM:
         other = changed(base, values)
         assert other != base and program(other) == program(base), values
         assert schedule(other) == schedule(base), values
     for name, value in FIXED.items():
         assert program(changed(base, {name: value})) != program(base), name
-
-
-def test_vmapped_trials_that_differ_in_traced_fields_equal_single_runs_with_one_trace(tiny):
-    """Their data sets have the same shapes once padded."""
-    traces, base = [], changed(tiny, {"training.steps": 20})
-    trainer = loop.make_trainer(base)
-
-    def train(trial):
-        traces.append(1)
-        return trainer.advance(trial, trainer.init(trial.key), 12)
-
-    trials = [trial_of(changed(base, values), capacity=200) for values in TRACED]
-    stacked = jax.tree.map(lambda *x: jnp.stack(x), *trials)
-    state, losses = jax.device_get(jax.jit(jax.vmap(train))(stacked))
-    assert len(traces) == 1 and len({tuple(each) for each in losses.tolist()}) == len(TRACED)
-    single = jax.jit(train)
-    for index, trial in enumerate(trials):
-        alone, alone_losses = single(trial)
-        params = jax.tree.map(lambda x, i=index: x[i], state.params)
-        # a tenth of one AdamW step of twelve
-        assert share_apart(alone.params, params, atol=1e-4) < 0.01
-        assert_allclose(alone_losses, losses[index], rtol=1e-3)
-    assert len(traces) == 2
 
 
 # --- lengths ---------------------------------------------------------------------------------
@@ -131,22 +104,18 @@ STREAM = changed(Config(), {"task.name": "modules", "model.name": "task_mlp", "t
                             "training.evaluate_every": 5})  # fmt: skip
 
 
-def test_steps_of_epochs_and_of_streams(tiny):
-    """(steps of an epoch, of a training, between evaluations)"""
-    lengths = (loop.steps_per_epoch, loop.total_steps, loop.evaluation_interval)
+def test_the_schedule_of_epochs_and_of_streams(tiny):
+    """Steps of an epoch, of a training, and of a mean loss; evaluations are closer at the end."""
     of_steps = changed(tiny, {"training.steps": 7})
-    for config, expected in ((tiny, (2, 12, 4)), (of_steps, (2, 7, 2)), (STREAM, (0, 12, 5))):
-        task = contracts.check(config)
-        assert tuple(length(config, task) for length in lengths) == expected
-
-
-def test_evaluations_are_closer_over_the_last_tenth(tiny):
-    task = tiny.task.make()
-    config = changed(tiny, {"training.steps": 1000, "training.evaluate_every": 300})
-    assert loop.evaluations(config, task) == (300, 600, 900, 920, 940, 960, 980, 1000)
-    assert loop.last_evaluations(config, task) == (920, 940, 960, 980, 1000)
-    assert loop.last_evaluations(tiny, task) == (12,) * loop.LAST
-    assert loop.evaluations(tiny, task) == (4, 8, 12)
+    long = changed(tiny, {"training.steps": 1000, "training.evaluate_every": 300})
+    late = tuple(range(920, 1001, 20))
+    for config, expected in (
+        (tiny, (2, 12, 2, (4, 8, 12), (12,) * loop.LAST)),
+        (of_steps, (2, 7, 2, (2, 4, 6, 7), (7,) * loop.LAST)),
+        (STREAM, (0, 12, 5, (5, 10, 12), (12,) * loop.LAST)),
+        (long, (2, 1000, 2, (300, 600, 900, *late), late)),
+    ):
+        assert loop.schedule_of(config, contracts.check(config))[:-1] == expected
 
 
 def test_an_impossible_training_is_refused():

@@ -82,7 +82,7 @@ def program(config, grids):
     def run(trial, n_steps):
         state, losses = trainer.advance(trial, trainer.init(trial.key, trial.task_index), n_steps)
         points = trial.dataset.points
-        return state, losses, trainer.score(trial.key, state.params, points, trial.task_index)
+        return state, losses, trainer.predict(trial.key, state.params, points, trial.task_index)[2]
 
     return jax.jit(run)
 

@@ -177,4 +177,4 @@ def test_runs_with_epochs_of_other_lengths_share_no_program_along_a_plateau(sche
     lengths = [changed(settings, {"task.support.samples": samples,
                                   "task.support.sampling": "with_replacement"})
                for samples in (100, 200)]  # fmt: skip
-    assert len({study.schedule(other, other.task.make()) for other in lengths}) == count
+    assert len({study.group_key(other, other.task.make()) for other in lengths}) == count

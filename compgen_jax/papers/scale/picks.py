@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, changed
 from compgen_jax.papers.scale import constructions
 from compgen_jax.runs.run import Run
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import module_supports
 
 
@@ -22,8 +23,19 @@ def more(runs: dict) -> dict[str, Run]:
     made = {"constructions": constructions.CONSTRUCTED}
     for name, of_draw in by_network.items():
         if of_draw.keys() == draws and len(draws) > 1:
-            made[name] = Run.joined([of_draw[draw] for draw in sorted(draws)], name)
+            made[name] = _joined([of_draw[draw] for draw in sorted(draws)], name)
     return made
+
+
+def _joined(runs, name: str) -> Run:
+    """The summaries of runs of one seed each as that of one run, whose seeds they are."""
+    by_run = [next(iter(run.summary["seeds"].values())) for run in runs]
+    means = {
+        key: mean_with_interval([numbers[key] for numbers in by_run], key) for key in by_run[0]
+    }
+    by_seed = {str(index): numbers for index, numbers in enumerate(by_run)}
+    summary = {"seeds": by_seed, "mean": means, "task": runs[0].summary["task"]}
+    return Run(changed(runs[0].config, {"name": name}), seeds=range(len(runs)), summary=summary)
 
 
 def sets_seen(config: Config) -> int:

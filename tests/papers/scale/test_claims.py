@@ -52,7 +52,6 @@ def test_draws_stand_for_the_seeds_of_one_run():
     one = more["draws_seen_60_width_512"]
     assert one.seeds == (0, 1, 2, 3, 4, 5)
     assert_array_equal(quantities.score(one, "ood.gain"), range(6))
-    assert_array_equal(one.layers("any")[:, 1], range(6))
     # as many draws, but not the same ones
     runs["middle_seen_60_width_512_draw_9"] = runs.pop("middle_seen_60_width_512_draw_3")
     assert picks.more(runs).keys() == {"constructions"}
