@@ -55,7 +55,7 @@ def no_cache_yet():
 
 
 def test_a_program_has_the_same_bits_cold_cached_and_damaged(tmp_path):
-    """On two devices, as a pmapped program is kept as well."""
+    """On two devices, as a sharded program is kept as well."""
     cold, cached = run(tmp_path), run(tmp_path, "damage")
     if cold["directory"] is None:
         pytest.skip("jaxlib refuses its own programs on this machine")
