@@ -243,8 +243,8 @@ def _write(workdir: Path, measured: Measured, task):
 
 
 class Recorder:
-    """The model of a run as compiled functions that record all of its layers, in its order:
-    `record(params, key, seed)` gives one network's `Layer`s."""
+    """A run's model as compiled functions: `record(params, key, seed)` gives one network's layers,
+    in order."""
 
     def __init__(self, run):
         self.task = run.task

@@ -48,8 +48,8 @@ def interpolations(
 
 
 def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, dict]:
-    """{predictor: {(region, score): (S,)}} of trivial predictors where each seed is scored: the
-    task's `baselines` (scores `names`; None: all), and those of scores (S, B) in `from_codes`."""
+    """{predictor: {(region, score): (S,)}} of the task's `baselines` (scores `names`; None: all),
+    and of those with scores (S, B) in `from_codes`."""
     masks = tasks.regions(task)
 
     def means(scores):
@@ -80,8 +80,8 @@ def cells_shown(config: Config, task: Task, seeds):
 
 
 def training_examples(config: Config, task: Task, seeds, drawn: int | None = None):
-    """Of each seed: training points (of a stream, the first `drawn`), whether each counts, their
-    flat codes and targets; and codes and targets of the task's points."""
+    """Of each seed: training points (of a stream, the first `drawn`), whether each counts, flat
+    codes and targets; and those of the task's points."""
     count, batch = drawn or DRAWN, config.training.batch_size
 
     def codes_and_targets(key, name, points):

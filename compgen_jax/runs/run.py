@@ -295,8 +295,8 @@ class Run:
         return pd.read_csv(self.path / "metrics.csv")
 
     def cell_table(self) -> pd.DataFrame:
-        """A row for each seed and cell: `seed`, each factor, `held_out`, `distance` (in cells, to
-        the nearest seen one), and each score."""
+        """A row for each seed and cell: `seed`, each factor, `held_out`, `distance` (in cells), and
+        each score."""
         cells, table = self.cells, {"seed": np.repeat(self.seeds, len(self.cells.factors))}
         columns = {
             f.name: values for f, values in zip(self.task.factors, cells.factors.T, strict=True)

@@ -191,8 +191,7 @@ def describe(config: Config, trial: SweepTrial) -> str:
 
 
 def rows(config: Config, table: Table) -> list[dict]:
-    """The table as dicts of axes, `seed`, the searched field, `status` ('ok' or 'failed') and
-    measures, in order."""
+    """The table as dicts of axes, `seed`, the searched field, `status` and measures, in order."""
     return [
         values(config, trial)
         | {"status": status(numbers)}

@@ -232,7 +232,7 @@ class TrialGroup:
 
     def train(self, batch: list[SweepTrial], bar: logs.Bar, count: int):
         """(size, M) float32 measures of a batch's trials; NaN where a loss stopped being finite,
-        and beyond the batch. Raises RunError where memory runs out."""
+        and beyond the batch."""
         values = np.full((self.size, len(self.measures)), np.nan, np.float32)
         if not batch:
             return values

@@ -59,10 +59,8 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
 
 
 def restore(directory: Path, step: int, template) -> Checkpoint:
-    """The checkpoint of one step, whose state is like `template` (arrays or shapes).
-
-    Raises RunError, with a remedy, if it is missing, damaged or of another shape.
-    """
+    """The checkpoint of one step, whose state is like `template` (arrays or shapes). Raises
+    RunError if it is missing, damaged or of another shape."""
     path = directory / str(step)
     if not path.exists():
         raise RunError(f"checkpoint {path} is missing; train again in another --workdir")

@@ -103,8 +103,7 @@ def hyper_of(config: Config) -> dict:
 
 
 def program(config: Config, task: Task) -> tuple:
-    """What configs must share to train as one program: all but the traced fields, and the shapes of
-    data."""
+    """What configs must share to train as one program: all but traced fields, and data's shapes."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
     dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
@@ -161,7 +160,7 @@ def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
 
 class Network:
     """A task and its model as pure functions; a batch has a leading axis B. `task_index` is for
-    `padding.PaddedNetwork`, which has the same functions for several tasks."""
+    `padding.PaddedNetwork`."""
 
     def __init__(self, config: Config, lowering: str = "lax", task: Task | None = None):
         self.task, self.model = task or config.task.make(), config.model

@@ -51,8 +51,8 @@ class Program:
         )
 
     def compile(self, trials: Trial, with_init: bool):
-        """Compiles the functions for trials (T, ...) of these shapes in other threads. Raises
-        RunError for states that cannot fit."""
+        """Compiles for trials (T, ...) of these shapes in other threads. Raises RunError for states
+        that cannot fit."""
         init = self.functions[0]
         state = jax.eval_shape(jax.vmap(lambda trial: init((), trial)), trials)
         check_room(state, len(trials.points))
@@ -74,7 +74,7 @@ class Program:
 
     def advance(self, trials: Trial, state, n_steps: int, count: int, after_chunk: Callable):
         """(state, losses (T, n_steps) float64) of the first `count` trials after `n_steps` steps.
-        `after_chunk(losses)` is called with the losses of every chunk."""
+        `after_chunk` is given the losses of every chunk."""
         losses = []
         for step in range(0, n_steps, self.chunk_steps):
             taken = min(self.chunk_steps, n_steps - step)

@@ -36,8 +36,7 @@ def join(results, count: int):
 
 
 class MappedTrials:
-    """The program of `over_trials` for trials and results that are `split`: results stay on their
-    devices, for the next call."""
+    """The program of `over_trials` for split trials; results stay on their devices."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
         devices = list(devices or jax.local_devices())
