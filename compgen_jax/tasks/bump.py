@@ -32,7 +32,7 @@ class ImageConfig:
 @dataclass(frozen=True)
 class SizeConfig:
     """A third factor, the bump's sigma in pixels: `values` sizes, evenly spaced from `smallest` to
-    `largest`; 0 for no third factor. Sizes number `low` to `high` bound what is held out."""
+    `largest`; 0 for none. Sizes number `low` to `high` bound what is held out."""
 
     values: int = number(0, low=0, high=128)
     smallest: float = number(0.8, above=0)
@@ -47,13 +47,11 @@ class SizeConfig:
 
 @dataclass(frozen=True)
 class StripesConfig:
-    """Images of one factor alone in the training set (paper section 4.2, appendix E).
-
-    There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
-    `shuffled` by the seed. With `shuffled_codes` each comes with the code of another: the seed
-    permutes all 2N codes. All leave a square blank if there is a `hole`, its first and its last
-    pixel along x and y; or its pixels are 'left_out' of the loss (NaN).
-    """
+    """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
+    vertical and all N horizontal stripes, `copies` times each, in this order or `shuffled` by the
+    seed. With `shuffled_codes` the seed permutes their codes. A `hole`, its first and its last
+    pixel along x and y, is a square that all leave blank, or that is 'left_out' of the loss
+    (NaN)."""
 
     copies: int = number(0, low=0, high=1000, traced=True)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
@@ -67,9 +65,9 @@ class Bump(Family):
     """The paper's task on an N x N grid. `images`, unless 0, is the number of training images and
     replaces `support.samples`: first the stripes, as many as fit, then points.
 
-    With 2 `bumps` an image is the sum of two, and the input joins their codes. The factors and the
-    held-out region are those of the first. The second lies on any pixel, which is drawn for each
-    training image, and once for each cell that is measured.
+    With 2 `bumps` an image is the sum of two, and the input joins their codes. Factors and held-out
+    region are the first one's. The second lies on any pixel, drawn for each training image, and
+    once for each cell.
     """
 
     grid: int = number(28, low=8, high=128)

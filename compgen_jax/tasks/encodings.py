@@ -41,10 +41,10 @@ class CodesConfig:
 
     value   the stored number itself.
     bump    a unit for each value, with a Gaussian of `sigma` cells; round the circle for an angle.
-    onehot  a unit for each value, 1 for the nearest one. A label has this code instead of a bump.
+    onehot  a unit for each value, 1 for the nearest one; labels have it instead of a bump.
     circle  cosine and sine of an angle; other factors have the bump code.
 
-    A missing factor's code is zero. With 'mask' every factor has one more unit, which is 1 if it is
+    A missing factor's code is zero. With 'mask' one more unit for each factor is 1 if it is
     missing.
     """
 
@@ -56,7 +56,7 @@ class CodesConfig:
 
 class Code(NamedTuple):
     """The code of one factor, `function`: scalar -> (E,). A missing factor has the code of the
-    scalar `absent`, or zeros; if it is `masked`, one more unit says that it is missing."""
+    scalar `absent`, or zeros; a `masked` one has one more unit for it."""
 
     function: Callable
     absent: float | None = None
@@ -101,8 +101,7 @@ def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
 
 
 def encode(coordinates, counts, config: CodeConfig):
-    """The code (E,) of a point: of each factor the coordinate, None or NaN if it is missing, and
-    the number of its cells."""
+    """The code (E,) of a point; a coordinate is None or NaN if the factor is missing."""
     return joined(coordinates, codes_of_counts(counts, config))
 
 

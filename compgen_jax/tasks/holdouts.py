@@ -103,9 +103,7 @@ ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.
 
 def held_out(text: str, factors, points_BxF) -> np.ndarray:
     """(B,) bool: which of all combinations that exist, points (B, F), the text holds out; '' none.
-
-    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything.
-    """
+    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything."""
     mask = np.zeros(len(points_BxF), bool)
     if not text.strip():
         return mask
@@ -289,8 +287,8 @@ class _Reader:
             size, index = sizes[factor], self.indices[factor]
             hint = f"{name} needs more than {n_seen} values of {self.factors[factor].name}"
             self.require(size > n_seen, hint)
-            n = round(size * wanted ** (1 / (len(chosen) - rank)))
-            n = min(max(n, 1 if is_joint else n_seen), size - (n_seen if is_joint else 1))
+            least, most = (1, size - n_seen) if is_joint else (n_seen, size - 1)
+            n = min(max(round(size * wanted ** (1 / (len(chosen) - rank))), least), most)
             wanted = min(wanted * size / n, 1.0)
             if name == "block":
                 masks.append((index - (size - n) // 2) // n == 0)
@@ -316,8 +314,8 @@ def coverage(mask_B, factors, points_BxF) -> tuple[list[str], dict[str, float]]:
         facts[f"seen_values.{factor.name}"] = (len(every) - len(unseen)) / len(every)
         if len(unseen):
             names = [value_name(factor, factor.values[index]) for index in unseen]
-            listed = ", ".join(names if len(names) < 9 else [*names[:4], "...", names[-1]])
-            lines.append(f"{factor.name} is never {listed} ({len(names)} of {len(every)} values).")
+            listed = f"{', '.join(names[:9])} ({len(names)} of {len(every)} values)"
+            lines.append(f"{factor.name} is never {listed}.")
     for i, j in itertools.combinations(range(len(factors)), 2):
         pairs = indices[i] * len(factors[j].values) + indices[j]
         share = len(np.unique(pairs[seen])) / len(np.unique(pairs))

@@ -23,10 +23,8 @@ AT_ONCE, MOST = 256, 2000  # pictures that are drawn, and cells whose pictures a
 
 @dataclass(frozen=True)
 class MarginalsConfig:
-    """Which marginal images training shows beside pictures, and as what `share` of its examples.
-
-    They are taken `over` ID cells alone or over all.
-    """
+    """Which marginal images training shows, as what `share` of its examples; taken `over` ID cells
+    alone or over all."""
 
     kind: str = choice("none", "none", "mean", "union", "slice")
     over: str = choice("seen", "seen", "all")

@@ -212,8 +212,8 @@ def held_out_by(settings: Rotation) -> Callable:
 
 @functools.lru_cache(maxsize=64)
 def _pictures_and_bank(settings: Rotation):
-    """The pictures (O, N, N) of the objects in ascending order at the angle 0; and the bank: true
-    images (C, P) and points (C, F) of all cells, or of every k-th angle if they exceed `BANK`."""
+    """The pictures (O, N, N) of the objects at the angle 0; and the bank: true images (C, P) and
+    points (C, F) of all cells, or of every k-th angle if they exceed `BANK`."""
     from scipy import ndimage  # a while to import
 
     names = sorted(settings.objects)

@@ -30,7 +30,6 @@ CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 ha
 class Scene(NamedTuple):
     """Factors, and a picture of every point.
 
-    factors: the first varies fastest over the cells.
     picture: point (F,) -> image, pure and traceable.
     points: (B, F) NumPy, the combinations that have a picture, where not every one does.
     anywhere: whether points between the cells have pictures of their own.
@@ -177,8 +176,8 @@ class SceneTask(Family):
 
 
 class TrainingSet(NamedTuple):
-    """What training may show to a seed: the first `count` of `points` (B, F), and marginal images
-    as rows (M, F + P) of a point and its P pixels."""
+    """The first `count` of `points` (B, F), and marginals as rows (M, F + P) of a point and its
+    pixels."""
 
     points: jax.Array
     count: jax.Array
@@ -245,7 +244,7 @@ def mean_image(query: baselines.Query):
 
 
 def main_effects(query: baselines.Query, factors):
-    """Sum_f (mean ID image with this value of f, or else the mean) less F - 1 mean ID images."""
+    """The sum of one mean ID image per value (or else the mean), less F - 1 mean ID images."""
     seen, mean = ~np.asarray(query.held_out), mean_image(query)[:1]
     drawn, indices_BxF = mean, tasks.nearest_values(factors, np.asarray(query.points))
     for factor, index_B in zip(factors, indices_BxF.T, strict=True):

@@ -49,10 +49,8 @@ class Sprites(SceneTask):
 
     The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY.
     A pixel is the mean of `supersample` squared points; 1 draws hard edges, as dSprites does.
-
     Orientations are k/n of a `turn`, in radians, counter-clockwise, without the end: by default a
-    quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole turn are
-    dSprites' values without its 40th, which repeats the first.
+    quarter, after which squares repeat. 39 of a whole turn are dSprites' values.
     """
 
     side: int = number(32, low=16, high=64)

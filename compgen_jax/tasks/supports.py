@@ -62,8 +62,7 @@ def random_cells(options_B, share: float, seed: int):
 
 
 class Cells:
-    """The combinations of factors as `points` (B, F), by default all, and which are `held_out` (B,)
-    bool; NumPy."""
+    """The combinations of factors as `points` (B, F), by default all, and which are `held_out`."""
 
     def __init__(self, factors, held_out, points=None):
         self.factors, self.is_grid, self.held_out = tuple(factors), points is None, held_out
@@ -105,8 +104,7 @@ class Cells:
 
 class Support(Cells):
     """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
-    {factor: (first, last)} of the values that bound a donut, or a corner, which has no last.
-    Raises ConfigError."""
+    {factor: (first, last)} of the values that bound a donut, or a corner, which has no last."""
 
     def __init__(self, settings: SupportConfig, factors, box: dict):
         self.settings, self.box, sizes = settings, {}, tasks.counts(factors)
@@ -159,8 +157,7 @@ class Support(Cells):
         return jax.random.permutation(key, seen)[:n] if kind == "without_replacement" else seen
 
     def check_marginals(self, points):
-        """Raises ConfigError if some value of a factor occurs in none of the points (n, F), NumPy,
-        and must."""
+        """Raises ConfigError if some value occurs in none of the points (n, F), NumPy, and must."""
         for factor, column in zip(self.factors, points.T, strict=True):
             present = value_indices(factor, column[~np.isnan(column)])
             missing = np.setdiff1d(np.arange(len(factor.values)), present).tolist()

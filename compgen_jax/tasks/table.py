@@ -1,8 +1,5 @@
-"""Images from a file: a scene whose pictures are looked up.
-
-A small table is a constant of the program; a large one is asked by a callback, which takes 1% of a
-step of a decoder.
-"""
+"""Images from a file: a scene whose pictures are looked up, in a constant of the program or, if it
+is large, by a callback."""
 
 import functools
 import math
@@ -25,12 +22,9 @@ CONSTANT, CONSTANT_ON_ACCELERATOR = 2**24, 2**27
 
 @dataclass(frozen=True)
 class ImageTable(SceneTask):
-    """The images of the file at `path`. `subset` keeps some values of factors, such as
+    """The images of the file at `path`, of which `subset` keeps some values of factors, such as
     (('shape', ('square', 'heart')), ('posX', '::4')): labels, places from 0, or a slice. `side`
-    makes images smaller (0: as stored). See `tasks.table_files.read`.
-
-    Without a sentence nothing is held out.
-    """
+    makes images smaller (0: as stored). Without a sentence nothing is held out."""
 
     held_out: str = traced("")
     path: str = ""

@@ -1,8 +1,7 @@
 """Files of images with factor values, npz or HDF5: docs/reference/files.md has their layouts.
 
 Images of an npz without compression (`np.savez`) are mapped from the file, and those of HDF5 beyond
-2 GB stay on disk if a chunk has at most 64 images; others are read into memory. (The chunks that
-h5py makes of 3D Shapes have 15,000: a batch at random would read nearly the whole file.)
+2 GB stay on disk if a chunk has at most 64 images; others are read into memory.
 """
 
 import contextlib
@@ -63,9 +62,9 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
 
     subset: pairs of a factor and the values to keep: a tuple of labels or of places (from 0), or
         text such as '::4', as Python slices a list.
-    side: larger square images are averaged over areas, and kept as float16 in memory. 0: as stored.
+    side: larger square images are averaged over areas, and kept as float16. 0: as stored.
 
-    A factor of one value is left out, and so is the last value of an angle that repeats the first.
+    Factors of one value are left out, and so is an angle's last value if it repeats the first.
     """
     try:
         file = Path(path).expanduser()
