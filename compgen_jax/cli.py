@@ -207,8 +207,8 @@ def use_all_cores(sharers: int = 1):
 
 def cores() -> int:
     """How many this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count()
+    # not on every system
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _parse(argv, positional=()):

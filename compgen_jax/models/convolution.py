@@ -15,8 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-LOWERINGS = "lax", "gemm", "winograd"
-
 # XLA:CPU's product over a long leading axis is its slow one. Below this many entries (they then
 # stay in the cache) moving the axis last first is faster, above it slower: steps of 4.8 ms
 # instead of 5.2 for 36 x 512 x 32, 40 ms instead of 35 for 36 x 1568 x 64.
@@ -65,7 +63,7 @@ FILTERINGS = {  # by r
 
 
 def choose_lowering(backend, trials, precision="float32"):
-    """The one of `LOWERINGS` that trains `trials` models under `jax.vmap` fastest."""
+    """The lowering that trains `trials` models under `jax.vmap` fastest; see `conv_transpose`."""
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients were
         # slow (https://github.com/jax-ml/jax/issues/13800). On an H100, ms a step: one network
@@ -89,7 +87,7 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
     Args:
       x: (..., H, W, I).  stride: s.
       kernel: (k, k, I, O), not flipped; k = 3 with s = 1, or k = 4 with s = 2.
-      lowering: one of `LOWERINGS`. "winograd", and "gemm" in bfloat16, have no forward mode.
+      lowering: "lax", "gemm" or "winograd". The last, and "gemm" in bfloat16, have no forward mode.
 
     Returns (..., s H, s W, O) in the kernel's dtype.
     """

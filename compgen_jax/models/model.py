@@ -133,9 +133,9 @@ def size(shapes) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
-def split(code, parts, axis: int = -1):
-    """The parts of a code (..., E), one for each factor, or of an array with such an axis."""
-    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
+def split(code, parts):
+    """The parts of a code (..., E), one for each factor."""
+    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis=-1)
 
 
 def name_layers(layers) -> dict:

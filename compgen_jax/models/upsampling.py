@@ -39,9 +39,9 @@ class Upsampling(Model):
     batched = True
 
     def make(self, shapes):
-        for field, widths in (("dense", self.dense), ("channels", self.channels)):
-            positive = all(type(width) is int and width > 0 for width in widths)
-            require(positive, f"model.{field}", widths, "must be positive integers, as in (64, 32)")
+        widths = *self.dense, *self.channels
+        positive = all(type(width) is int and width > 0 for width in widths)
+        require(positive, "model.dense and .channels", widths, "must be positive integers")
         shape, layout = self.image_shape(shapes), LAYOUTS[self.layout]
         units, channels = self.dense or layout.units, self.channels or layout.channels
         height, width = shape[:2]
