@@ -49,10 +49,10 @@ POINTS_AT_ONCE = 128
 class Measured(NamedTuple):
     """What was measured of a run.
 
-    table: `COLUMNS`, a row for every number; layers in order, input first.  sizes: of the grid, ()
-    for none.  maps: of the last step and a grid: `volume` (S, L, V_F, ..., V_1), `held_out`, and of
-    the first seed `similarity.*` (B, B), `superposition.*`, a few held-out outputs and their parts,
-    and `units.LAYER`, by rising interaction."""
+    table: `COLUMNS`; layers in order, input first.  sizes: of the grid, () for none.  maps: of the
+    last step and a grid: `volume` (S, L, V_F, ..., V_1), `held_out`, and of the first seed
+    `similarity.*` (B, B), `superposition.*`, a few held-out outputs and their parts, `units.LAYER`.
+    """
 
     table: pd.DataFrame = pd.DataFrame(columns=COLUMNS)
     sizes: tuple = ()

@@ -3,8 +3,7 @@
 A file of predictions, .npz: `predictions` (S, B, ...), or (B, ...) of one network, at every cell;
 optional `seeds` (S,), on whose examples each was trained.
 
-A template, .npz, for one seed: `points`, `codes`, `targets` of the cells; `names` of the factors,
-`held_out` (B,) bool; `train_points`, `train_codes`, `train_targets`.
+A template, .npz, for one seed: see `write_template`.
 """
 
 from functools import partial

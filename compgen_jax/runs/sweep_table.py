@@ -42,7 +42,7 @@ class SingleRun(NamedTuple):
 
 
 def single_run(config: Config, trial: SweepTrial) -> SingleRun:
-    """The run of a trial, as if it had the first seed. Raises ConfigError for an impossible one."""
+    """The run of a trial, with the first seed. Raises ConfigError for an impossible one."""
     return _single_run(config, trial._replace(seed=config.training.seeds[0]))
 
 
@@ -66,7 +66,7 @@ def config_of(config: Config, trial: SweepTrial) -> Config:
 
 
 def task_of(config: Config, axes: tuple) -> Task:
-    """The task at these values of the axes, with the searched field as the config has it."""
+    """The task at these values of the axes."""
     search = config.sweep.search.field
     value = field_value(config, search) if search else 0
     return single_run(config, SweepTrial(axes, 0, value)).task

@@ -208,8 +208,7 @@ class Network:
 def make_trainer(
     config: Config, lowering: str | None = None, trials: int = 0, network: Callable = Network
 ) -> Trainer:
-    """The run of `config` for one of `trials` trials (by default, of its seeds); `lowering`
-    overrides the choice by backend."""
+    """The run of `config` for one of `trials` trials, by default of its seeds."""
     training = config.training
     if not lowering:
         count, per_device = trials or len(training.seeds), config.execution.trials_per_device

@@ -57,8 +57,8 @@ def start(coordinator_address=None, num_processes=None, process_id=None, cluster
 
 
 def gather(array) -> np.ndarray:
-    """(P, *shape): the arrays (float32 or int32) of all processes, bit for bit. Raises RunError
-    where a process was lost."""
+    """(P, *shape): the arrays (float32 or int32) of all processes. Raises RunError where one was
+    lost."""
     array = np.asarray(array)
     if jax.process_count() == 1:
         return array[None]

@@ -83,6 +83,5 @@ def needed_memory(compiled: Future) -> int:
 
 
 def trials_side_by_side(count: int, trials_per_device: int) -> int:
-    """How many of `count` trials are vmapped: by default all on an accelerator, and one on a CPU,
-    for its caches."""
+    """How many of `count` trials are vmapped: by default all, and one on a CPU, for its caches."""
     return min(count, trials_per_device or (1 if jax.default_backend() == "cpu" else count))
