@@ -203,7 +203,7 @@ IMPOSSIBLE = [  # what is changed of `small`, and the message
     ({"task.support.side": 0.02} | NO_SEARCH, "^config.sweep: task.grid=8, .*out all or none"),
     ({"sweep.axes": (("task.bumps", (2, 1)),)} | NO_SEARCH, "task.bumps=1.*: has other scores"),
     ({"sweep.axes": axes((8,), (0,))} | A_DRAW | NO_SEARCH, "the draw of seed 0: .*no training"),
-    ({"sweep.axes": axes((8, 10)), "model.name": "conv"}, "grid=10,.* must be divisible by 4"),
+    ({"sweep.axes": axes((8, 10)), "model.name": "conv"}, "grid=10,.* side divisible by 4"),
     ({"sweep.search.scores": ("exact",)}, "'exact' is no score of the task; it has"),
     ({"sweep.search.scores": ("mse",)}, "'mse' falls when a model gets better"),
     ({"sweep.search.per": (("sell", (1.0,)),)}, "per: 'sell' is no unit of the task; it has cell"),
