@@ -22,7 +22,15 @@ def configs(scale: str) -> dict:
 def rows(scale: str) -> list[dict]:
     """The rows of claims.json in docs/results, [] for a scale without."""
     path = RESULTS / scale / "claims.json"
-    return json.loads(path.read_text()) if path.exists() else []
+    rows = json.loads(path.read_text()) if path.exists() else []
+    for row in rows:
+        row["notes"] = within_range(row["notes"])
+    return rows
+
+
+def within_range(numbers: dict) -> dict:
+    """Some numbers are of a version that did not cut the intervals of shares."""
+    return {name: in_range(name, number) for name, number in numbers.items()}
 
 
 def key_of(row: dict) -> tuple:
@@ -48,9 +56,8 @@ def runs(scale: str) -> dict[str, Run]:
         path = RESULTS / scale / "runs" / f"{config.name}.json"
         if path.exists():
             summary = json.loads(path.read_text())
-            # some are of a version that did not cut the intervals of shares
-            mean = {name: in_range(name, number) for name, number in summary["mean"].items()}
-            runs[name] = Run(config, seeds=config.training.seeds, summary=summary | {"mean": mean})
+            summary["mean"] = within_range(summary["mean"])
+            runs[name] = Run(config, seeds=config.training.seeds, summary=summary)
     return runs
 
 

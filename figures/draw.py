@@ -37,30 +37,40 @@ def draw(run: Run, point):
     """
     task, points = run.task, tasks.point_of(run.task.factors, point)[None]
     predictions, truths = (values[:, 0] for values in run.answers(points)[:2])
-    is_image = plotting.is_image(truths[0].shape)
+    target, is_image = truths[0], plotting.is_image(truths[0].shape)
+    low, high = min(0.0, float(target.min())), max(float(target.max()), 1e-6)
+    scale = {"vmin": low, "vmax": high, "cmap": "gray_r", "origin": task.origin}
+    signed = {"vmin": -high, "vmax": high, "cmap": COLORS, "origin": task.origin}
     with matplotlib.rc_context():
         figure = plotting.new_figure(1.3 * (1 + len(run.seeds)), 2.9)
         axes = figure.subplots(2, 1 + len(run.seeds), squeeze=False)
-        for axis in axes.flat:
-            axis.set(xticks=[], yticks=[])
-            axis.spines[:].set(visible=True, color="0.7")
-        axes[1, 0].set_axis_off()
-        if is_image:
-            show_images(axes, truths[0], predictions, task.origin)
-        else:
-            for axis, values in zip(axes[0], (truths[0], *predictions), strict=True):
-                axis.plot(np.ravel(truths[0]), ".-", color="0.7")
+        for axis, values in zip(axes[0], (target, *predictions), strict=True):
+            if is_image:
+                colored = values.ndim == 3
+                axis.imshow(np.clip(values / high, 0, 1) if colored else values, **scale)
+            else:
+                axis.plot(np.ravel(target), ".-", color="0.7")
                 axis.plot(np.ravel(values), ".-", color="black", linewidth=0.8)
                 axis.sharey(axes[0, 0])
-            for axis, values in zip(axes[1, 1:], predictions - truths, strict=True):
+        for axis, values in zip(axes[1, 1:], predictions - truths, strict=True):
+            if is_image:
+                channels = np.atleast_3d(values)
+                largest = np.abs(channels).argmax(axis=-1, keepdims=True)
+                axis.imshow(np.take_along_axis(channels, largest, axis=-1)[..., 0], **signed)
+            else:
                 axis.plot(np.ravel(values), ".-", color=plotting.GREEN, linewidth=0.8)
                 axis.axhline(0, **plotting.DOTTED)
-            model_input = task.example(jax.random.key(0), points[0]).input
-            if plotting.is_image(np.shape(model_input)):
-                axes[1, 0].imshow(model_input, cmap="gray_r", origin=task.origin)
-                axes[1, 0].set_title("given (the input)")
-        for axis, title in zip(axes[0], ("asked", *run.seeds), strict=True):
-            axis.set_title(title if title == "asked" else f"seed {title}")
+        model_input = task.example(jax.random.key(0), points[0]).input
+        if is_image:
+            axes[1, 0].text(0.95, 0.5, KEY, ha="right", va="center", fontsize=7)
+        elif plotting.is_image(np.shape(model_input)):
+            axes[1, 0].imshow(model_input, cmap="gray_r", origin=task.origin)
+            axes[1, 0].set_title("given (the input)")
+        for axis in axes.flat:
+            plotting.frame(axis)
+        axes[1, 0].set_axis_off()
+        for axis, title in zip(axes[0], ("asked", *map("seed {}".format, run.seeds)), strict=True):
+            axis.set_title(title)
         axes[0, 1].set_ylabel("drawn")
         axes[1, 1].set_ylabel("drawn $-$ asked")
         region = "held out" if task.held_out(points)[0] else "not held out"
@@ -70,29 +80,15 @@ def draw(run: Run, point):
     return figure
 
 
-def show_images(axes, truth, predictions, origin):
-    top = max(float(truth.max()), 1e-6)
-    for axis, image in zip(axes[0], (truth, *predictions), strict=True):
-        image = np.clip(image / top, 0, 1) if image.ndim == 3 else image
-        low = min(0.0, float(truth.min()))
-        axis.imshow(image, vmin=low, vmax=top, cmap="gray_r", origin=origin)
-    axes[1, 0].text(0.95, 0.5, KEY, ha="right", va="center", fontsize=7)
-    for axis, image in zip(axes[1, 1:], predictions - truth, strict=True):
-        if image.ndim == 3:
-            largest = np.abs(image).argmax(axis=-1, keepdims=True)
-            image = np.take_along_axis(image, largest, axis=-1)[..., 0]
-        axis.imshow(image, vmin=-top, vmax=top, cmap=COLORS, origin=origin)
-
-
 def main():
     workdir, point = Path(cli.require(WORKDIR)), POINT.value
     run = Run.load(workdir)
     try:
-        tasks.point_of(run.task.factors, point)
+        figure = draw(run, point)
     except ValueError as error:
         raise ConfigError(f"--point={','.join(point)}: {error}") from error
     stem = workdir / "figures" / f"point_{'_'.join(point)}"
-    plotting.write(draw(run, point), stem)
+    plotting.write(figure, stem)
     print(f"wrote {stem}.png and .pdf")
 
 

@@ -1,6 +1,7 @@
 """The tables of docs/reference/config.md: every field, from the dataclasses themselves."""
 
 import inspect
+import math
 from dataclasses import fields, is_dataclass
 
 from compgen_jax import settings
@@ -10,7 +11,9 @@ GROUPS = {"training": TrainingConfig, "sweep": SweepConfig, "execution": Executi
 
 
 def lines() -> list[str]:
-    """A section for every group of fields."""
+    """A section for every group of fields: the docstrings of a group and of the groups in it, then
+    a table: field, default, what is allowed, and whether runs that differ in the field share a
+    compiled program."""
     sections = [
         (f"{group}.name={name}", settings.family(group, name), group)
         for group, names in settings.FAMILIES.items()
@@ -19,37 +22,25 @@ def lines() -> list[str]:
     sections += [(name, kind, name) for name, kind in GROUPS.items()]
     lines = []
     for title, kind, path in sections:
-        lines += ["", f"### {title}", "", *_section(kind, path)]
+        leaves, docs, rows = settings.leaves(kind(), path), [], []
+        traced = {name for name, _, _, metadata in leaves if metadata["traced"]}
+        add(kind, path, traced, docs, rows)
+        lines += ["", f"### {title}", "", *docs]
+        lines += ["| field | default | allowed | one program |", "|---|---|---|---|", *rows]
     return lines[1:]
 
 
-def _section(kind: type, path: str) -> list[str]:
-    """The docstrings of a group and of the groups in it, then a table: field, default, what is
-    allowed, and whether runs that differ in the field share a compiled program."""
-    leaves = settings.leaves(kind(), path)
-    traced = {name for name, _, _, metadata in leaves if metadata["traced"]}
-    docs, rows = [], []
-
-    def add(kind, path):
-        docs.extend([f"`{path}`: {' '.join(inspect.getdoc(kind).split())}", ""])
-        for field in fields(kind):
-            name, type_ = f"{path}.{field.name}", settings.types(kind)[field.name]
-            if is_dataclass(type_):
-                add(type_, name)
-                continue
-            if options := field.metadata.get("options"):
-                allowed = ", ".join(map(str, options))
-            else:
-                bounds = field.metadata.get("bounds", {})
-                words = {"at least": "from", "greater than": "above", "at most": "to"}
-                limits = [
-                    f"{word} {bounds[bound]:g}"
-                    for bound, word in words.items()
-                    if abs(bounds.get(bound, float("inf"))) != float("inf")
-                ]
-                allowed = " ".join([type_.__name__, *limits])
-            shared = "yes" if name in traced else ""
-            rows.append(f"| `{name}` | `{field.default}` | {allowed} | {shared} |")
-
-    add(kind, path)
-    return [*docs, "| field | default | allowed | one program |", "|---|---|---|---|", *rows]
+def add(kind: type, path: str, traced, docs: list[str], rows: list[str]):
+    docs += [f"`{path}`: {' '.join(inspect.getdoc(kind).split())}", ""]
+    for field in fields(kind):
+        name, type_ = f"{path}.{field.name}", settings.types(kind)[field.name]
+        if is_dataclass(type_):
+            add(type_, name, traced, docs, rows)
+            continue
+        allowed, bounds = [type_.__name__], field.metadata.get("bounds", {})
+        for word, bound in (("from", "at least"), ("above", "greater than"), ("to", "at most")):
+            if math.isfinite(bounds.get(bound, math.inf)):
+                allowed.append(f"{word} {bounds[bound]:g}")
+        allowed = ", ".join(map(str, field.metadata.get("options") or [" ".join(allowed)]))
+        shared = "yes" if name in traced else ""
+        rows.append(f"| `{name}` | `{field.default}` | {allowed} | {shared} |")

@@ -32,9 +32,8 @@ from compgen_jax.runs import directory, study, sweeps
 from compgen_jax.settings import demand, load_file
 from compgen_jax.training import contracts
 
-from . import committed, pages, plotting
+from . import committed, pages, plotting, quoted
 from .explorer import page
-from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
@@ -45,35 +44,20 @@ WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
 NO_FIGURES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes as well
-# one network of each kind; how many bumps join the stripes differs between the scales
-STRIPES = "Trained on single-factor images (stripes) and a few bumps, none in the outlined corner."
-EXPLORED = {
-    "bump_cnn": "It draws a bump at column x and row y. Training has none in the outlined block.",
-    "ramp_cnn": "As bump_cnn, but with another input encoding of x and y, the ramp.",
-    "lowrank_both": "A low-rank decoder with two penalties. Training has no bump in the corner.",
-    "stripes_30_bumps": STRIPES,
-    "stripes_50_bumps": STRIPES,
-}
+EXPLORED = quoted.read("explored")  # a sentence on each network of the explorer's page
 SEEDS_EXPLORED = 4  # of each
-IF_TRAINED = {
-    "rotation": "It draws a digit turned by an angle. Training has no angle in the outlined gap.",
-    "sprites_range": "It draws a shape by size, turn and place. Training has none in the outline.",
-}
 
 
 class Plan(NamedTuple):
-    """What is made in a directory.
-
-    papers, configs: all runs by name.  figures: what is drawn, with the names of the runs that each
-    shows.  to_train: configs by name.  varied: (base, setting) -> config.  explored: the runs of
-    the explorer's page.
-    """
+    """papers, configs: all runs by name.  figures: what is drawn, with the names of the runs that
+    each shows.  to_train: configs by name.  varied: (base, setting) -> config.  explored: the runs
+    of the explorer's page."""
 
     scale: str
     workdir: Path
     papers: list[Paper]
     configs: dict[str, Config]
-    figures: dict[Figure, list[str]]
+    figures: dict[str, list[str]]
     to_train: dict[str, Config]
     varied: dict[tuple[str, str], Config]
     explored: list[str]
@@ -81,11 +65,11 @@ class Plan(NamedTuple):
 
 def main():
     plan = make_plan()
-    programs = by_program(plan.to_train)
-    mark = plan.workdir / "scale"
+    programs, workdir = by_program(plan.to_train), plan.workdir
+    mark = workdir / "scale"
     before = mark.read_text().strip() if mark.exists() else plan.scale
     hint = f"holds results at {before} scale, not {plan.scale}; choose another directory"
-    demand(before == plan.scale, f"--workdir={plan.workdir}: {hint}")
+    demand(before == plan.scale, f"--workdir={workdir}: {hint}")
     directory.write_text(mark, plan.scale + "\n")
     steps = len(programs) + len(plan.figures) + bool(plan.explored) + 1
     start, step = time.monotonic(), itertools.count(1)
@@ -95,39 +79,39 @@ def main():
         line = f"[{next(step)}/{steps}, {minutes}:{seconds:02d}] {text}"
         print(line, file=sys.stderr, flush=True)
 
-    runs, paths = {}, verdicts.finished([plan.workdir, *RUNS.value])
+    runs, paths = {}, verdicts.finished([workdir, *RUNS.value])
     undrawn = dict(plan.figures)
-    for program in [*programs, {}]:  # the last for figures that need no run
-        if program:
-            say(train(plan.workdir, program, paths))
+    for program in programs:
+        say(train(workdir, program, paths))
         configs = {name: config for name, config in program.items() if name in plan.configs}
         runs |= verdicts.load(configs, paths)
-        for figure, names in list(undrawn.items()):
-            if {*names} <= runs.keys():
-                undrawn.pop(figure)
-                runs_of_figure = {name: runs[name] for name in names}
-                say(draw_figure(plan.workdir, figure, runs_of_figure))
+        for name in [name for name, names in undrawn.items() if {*names} <= runs.keys()]:
+            figure, of_figure = FIGURES[name], {run: runs[run] for run in undrawn.pop(name)}
+            stem = workdir / "figures" / name
+            about = {"Title": name, "Source": ", ".join(of_figure)}
+            plotting.write(figure.draw(of_figure), stem, about)
+            if figure.numbers:
+                table = pd.DataFrame(figure.numbers(of_figure)).to_csv(index=False)
+                directory.write_text(Path(f"{stem}.csv"), table)
+            say(f"drew {stem}.png and .pdf")
     others = {name: config for name, config in plan.configs.items() if name not in runs}
     runs |= verdicts.load(others, paths)
     rows = judged(plan, runs, paths)
     if plan.explored:
-        explored = {name: runs[name] for name in (*plan.explored, *IF_TRAINED) if name in runs}
-        path, about = plan.workdir / "explorer.html", EXPLORED | IF_TRAINED
+        about = EXPLORED["trained"] | EXPLORED["if_trained"]
+        explored = {name: runs[name] for name in about if name in runs}
+        path = workdir / "explorer.html"
         page.write(explored, path, page.on(rows, explored), range(SEEDS_EXPLORED), about)
         say(f"wrote {path}")
-    drawn = sorted(path.stem for path in (plan.workdir / "figures").glob("*.png"))
+    drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
     results = pages.results(plan.scale, plan.papers, runs, rows, drawn)
-    directory.write_text(plan.workdir / "RESULTS.md", results)
-    say(f"wrote {plan.workdir / 'claims.json'} and RESULTS.md")
-
-
-# --- plan --------------------------------------------------------------------------------------
+    directory.write_text(workdir / "RESULTS.md", results)
+    say(f"wrote {workdir / 'claims.json'} and RESULTS.md")
 
 
 def make_plan() -> Plan:
     """What the flags ask for. Raises ConfigError for a wrong one."""
     scale, only = SCALE.value, list(dict.fromkeys(ONLY.value))
-    workdir = Path(WORKDIR.value or f"runs/{scale}")
     extensions = [
         Paper(
             title=Path(module.__file__).stem,
@@ -142,23 +126,24 @@ def make_plan() -> Plan:
     by_name = {claim.name: claim for paper in papers for claim in paper.claims}
 
     # figures: those that --only names; without it, those that are drawn by default
-    figures = {name: figure for name, figure in FIGURES.items() if figure.scale in ("", scale)}
+    figures = {
+        name: figure.shows(configs, scale)
+        for name, figure in FIGURES.items()
+        if figure.scale in ("", scale)
+    }
+    figures = {name: names for name, names in figures.items() if names}
     allowed = ", ".join([*figures, *NO_FIGURES, "or the name of a claim or a run"])
     for name in only:
         known = {name} & {*figures, *NO_FIGURES, *by_name} or fnmatch.filter(configs, name)
         demand(known, f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
-    drawn_runs = {}
-    for name, figure in figures.items():
-        if name in only or (figure.by_default and not only):
-            drawn_runs[figure] = figure.shows(configs, scale)
-            demand(
-                drawn_runs[figure] or name not in only,
-                f"--only={name}: no such run at {scale} scale",
-            )
+    drawn = only or [name for name in figures if FIGURES[name].by_default]
+    figures = {name: names for name, names in figures.items() if name in drawn}
+    explored = [name for name in EXPLORED["trained"] if name in configs]
+    explored = explored if "explorer" in only or not only else []
 
     # settings: those of a user's file alone, if it has any
-    varied, groups = {}, []
     with_settings = [paper for paper in extensions if paper.settings] or papers
+    groups = []
     for group in (group for paper in with_settings for group in paper.settings):
         settings = {
             name: values
@@ -166,27 +151,22 @@ def make_plan() -> Plan:
             if (CONFIRM if name == claims.FRESH else SETTINGS) in only
         }
         groups += [group._replace(settings=settings)] if settings else []
-    if groups:
-        if unknown := {base for group in groups for base in group.bases} - configs.keys():
-            raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
-        varied = variations.configs(groups, configs)
+    unknown = {base for group in groups for base in group.bases} - configs.keys()
+    demand(not unknown, f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
+    varied = variations.configs(groups, configs)
 
-    with_page = "explorer" in only or not only
-    explored = [name for name in EXPLORED if name in configs and with_page]
-    names = {name for names in drawn_runs.values() for name in names}
-    names |= {*explored} | {base for base, _ in varied}
-    patterns = [name for name in only if name not in FIGURES]
-    for claim in (by_name[name] for name in only if name in by_name):
-        patterns += [run for case in claim.cases for run in claim.named_runs(case).values()]
-    for pattern in patterns:
-        names |= {*fnmatch.filter(configs, pattern)}
+    # runs: those of figures, pages, settings and claims, and those that --only names
+    patterns = [*itertools.chain(*figures.values()), *explored, *(base for base, _ in varied)]
+    for name in only:
+        cases = by_name[name].cases if name in by_name else ()
+        patterns += [run for case in cases for run in by_name[name].named_runs(case).values()]
+        patterns += [name] if name not in FIGURES else []
+    names = {name for pattern in patterns for name in fnmatch.filter(configs, pattern)}
     to_train = {name: config for name, config in configs.items() if name in names}
     others = [config for config in varied.values() if config not in to_train.values()]
     to_train |= {config.name: config for config in others}
-    return Plan(scale, workdir, papers, configs, drawn_runs, to_train, varied, explored)
-
-
-# --- train, draw, judge ------------------------------------------------------------------------
+    workdir = Path(WORKDIR.value or f"runs/{scale}")
+    return Plan(scale, workdir, papers, configs, figures, to_train, varied, explored)
 
 
 def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
@@ -213,33 +193,18 @@ def run_directory(workdir: Path, config: Config) -> Path:
 def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> str:
     """Trains one group of runs, or one sweep, where `paths` has no finished one; adds it there.
     Returns what was done."""
-    missing = {
-        config: run_directory(workdir, config)
-        for config in configs.values()
-        if fingerprint(config) not in paths
-    }
+    missing = [config for config in configs.values() if fingerprint(config) not in paths]
     names = ", ".join(config.name for config in missing or configs.values())
     if not missing:
         return f"{names}: already trained"
     print(f"{names}: training", file=sys.stderr, flush=True)
-    first, path = next(iter(missing.items()))
-    if first.is_sweep:
-        sweeps.run(first, path)
+    jobs = [(config, run_directory(workdir, config)) for config in missing]
+    if missing[0].is_sweep:
+        sweeps.run(*jobs[0])
     else:
-        study.train_all(list(missing.items()))
-    paths |= {fingerprint(config): path for config, path in missing.items()}
-    return f"{names}: trained, in {path.parent}"
-
-
-def draw_figure(workdir: Path, figure: Figure, runs: dict) -> str:
-    """Writes a figure of these runs, named in its PNG, and its numbers. Returns what was done."""
-    stem = workdir / "figures" / figure.name
-    about = {"Title": figure.name, "Source": ", ".join(runs)}
-    plotting.write(figure.draw(runs), stem, about)
-    if figure.numbers:
-        table = pd.DataFrame(figure.numbers(runs)).to_csv(index=False)
-        directory.write_text(Path(f"{stem}.csv"), table)
-    return f"drew {stem}.png and .pdf"
+        study.train_all(jobs)
+    paths |= {fingerprint(config): path for config, path in jobs}
+    return f"{names}: trained, in {jobs[0][1].parent}"
 
 
 def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:

@@ -25,7 +25,7 @@ from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.training import loop
 
-from . import committed, fields, panels, quoted
+from . import committed, fields, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
 from .quoted import SYMBOLS
@@ -33,36 +33,12 @@ from .tables import table
 
 HERE, DOCS = Path(__file__).parent, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-GENERATED = (
-    "findings/claims.md",
-    "findings/criteria.md",
-    "findings/gallery.md",
-    "findings/papers.md",
-    "reference/config.md",
-    "reference/presets.md",
-)
+ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
 # a heading of one word, and what follows it up to the next
 SECTION = re.compile(r"^##+ (\S+)\n(.*?)(?=^##+ \S+\n|\Z)", re.M | re.S)
 SIZES = {"quick": "quick", "paper": "papers' size"}
-PLAIN = {
-    "onehot": "one-hot",
-    "positional": "sines",
-    "cos_sin": "angle",
-    "donut": "square",
-    "usual decoder": "convolutional decoder",
-    "as_many_parameters": "as many parameters",
-    "two_objects": "two objects",
-    "fewshot": "16 examples in place of a code",
-    "interval shuffle": "shuffled intervals",
-    "non compositional": "a module never seen",
-    "disconnected": "two groups that never meet",
-    "unpopular": "some modules in one set each",
-    "popular": "a few modules meet all others",
-    "equal": "each module in equally many",
-    "middle scale": "16 modules",
-    "data": "8 modules",
-}
-CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
+VERDICTS = "claim", "case", "sentence", "verdict", "its first number"
+PLAIN = quoted.read("cases")
 
 
 def pages() -> dict[Path, str]:
@@ -74,18 +50,16 @@ def pages() -> dict[Path, str]:
         "claims": verdicts(PAPERS, rows),
         "asked": criteria(rows["quick"]),
         "figures": gallery(),
-        "panels": panels.lines(quoted.by_key(rows), committed.runs("paper")),
+        "sizes": SIZES,
+        "panels": quoted.panels(quoted.by_key(rows), committed.runs("paper")),
         "fields": fields.lines(),
-        "presets": presets(),
+        "presets": PRESETS_OF_PAPERS,
+        "results": presets(),
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    pages = {}
-    for name in GENERATED:
-        pages[DOCS / name] = environment.get_template(Path(name).name).render(parts)
+    pages, folder = {}, HERE / "templates"
+    for path in sorted(folder.rglob("*.md")):
+        template = ENVIRONMENT.from_string(path.read_text())
+        pages[DOCS / path.relative_to(folder)] = template.render(parts)
     for scale in SCALES:
         configs, drawn = committed.configs(scale), committed.drawn(scale)
         names = {name for figure in drawn for name in FIGURES[figure].shows(configs, scale)}
@@ -167,22 +141,22 @@ def _cell(row: dict, rows: list[dict]) -> str:
     parts = [f"{text.with_interval(first)} **{sign}**"]
     parts += [f"verdict **{verdict}**"] if sign != verdict else []
     parts += [row["reason"]] if row["reason"] else []
-    agree, differ, untrained, fresh = [], [], [], []
+    same, untrained = {}, 0  # whether other settings have this verdict
     for other in rows:
         if committed.key_of(other)[:3] == committed.key_of(row)[:3] and other["setting"] != BASE:
-            same = agree if other["verdict"] == row["verdict"] else differ
-            if other["reason"].startswith(NOT_TRAINED):
-                same = untrained
-            if other["setting"] != FRESH:
-                same.append(other["setting"])
-            elif same is not untrained:
-                fresh = [f"fresh seeds {'agree' if same is agree else 'differ'}"]
-    if agree or differ:
+            if not other["reason"].startswith(NOT_TRAINED):
+                same[other["setting"]] = other["verdict"] == row["verdict"]
+            elif other["setting"] != FRESH:
+                untrained += 1
+    fresh = same.pop(FRESH, None)
+    if same:
+        differ = [setting for setting, is_same in same.items() if not is_same]
         others = [*differ[:2], f"{len(differ) - 2} more"] if len(differ) > 2 else differ
         unlike = f" (not {'; '.join(others)})" if differ else ""
-        parts.append(f"the same at {len(agree)} of {len(agree + differ)} settings{unlike}")
-    parts += [f"{len(untrained)} settings did not learn"] if untrained else []
-    return "; ".join(parts + fresh)
+        parts.append(f"the same at {len(same) - len(differ)} of {len(same)} settings{unlike}")
+    parts += [f"{untrained} settings did not learn"] if untrained else []
+    parts += [f"fresh seeds {'agree' if fresh else 'differ'}"] if fresh is not None else []
+    return "; ".join(parts)
 
 
 def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -213,14 +187,13 @@ def plain(case: str) -> str:
     return re.sub(rf"\b({'|'.join(PLAIN)})\b", lambda match: PLAIN[match[0]], case)
 
 
-def criteria(rows: list[dict]) -> list[str]:
+def criteria(rows: list[dict]) -> dict[str, dict]:
     """The criterion of each judged claim, once for cases that ask the same."""
     by_claim = {}
     for row in rows:
         if row["setting"] == BASE:
             by_claim.setdefault(row["claim"], {})[row["criterion"]] = None
-    lines = [(name, "<br>".join(texts)) for name, texts in by_claim.items()]
-    return table(("claim", "criterion"), lines)
+    return by_claim
 
 
 # --- results, presets, gallery -----------------------------------------------------------------
@@ -232,56 +205,36 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     Args: runs: by name, what ran (a sweep's value is not looked at); rows: of claims.json; drawn:
     names of figures.
     """
-    lines = [
-        f"# Results at {scale} scale",
-        "",
-        "Numbers are means over seeds with 95% intervals (Student's t; of shares, cut at 0 and 1), "
-        "computed by `figures.make` from the runs in `trained/`. This command makes all of it "
-        "again, pictures included:",
-        "",
-        f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
+    base, sections = [row for row in rows if row["setting"] == BASE], []
+    measured = {
+        (row["claim"], name, number["must be"], number["value"], *number["ci95"])
+        for row in base
+        for name, number in row["conditions"].items()
+        if np.isfinite(np.array(number["ci95"], float)).all()  # None is NaN
+    }
+    verdicts = [
+        (row["claim"], row["case"], row["statement"], SYMBOLS[row["verdict"]], _cell(row, rows))
+        for row in base
     ]
-    base = [row for row in rows if row["setting"] == BASE]
-    if base:
-        measured = {
-            (row["claim"], name, number["must be"], number["value"], *number["ci95"])
-            for row in base
-            for name, number in row["conditions"].items()
-            if np.isfinite(np.array(number["ci95"], float)).all()  # None is NaN
-        }
-        lines += [
-            "",
-            "## Verdicts",
-            "",
-            f"This page judges {len(measured)} conditions, each by a 95% interval. If every true "
-            f"value lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them "
-            f"hold ({CHANCE:.1%}) and as many fail.",
-            "",
-            "claims.json has every condition with its interval, at other settings the first one.",
-            "",
-        ]
-        verdicts = [
-            (row["claim"], row["case"], row["statement"], SYMBOLS[row["verdict"]], _cell(row, rows))
-            for row in base
-        ]
-        lines += table(("claim", "case", "sentence", "verdict", "its first number"), verdicts)
-    judged = {row["claim"] for row in base}
     for paper in papers:
         configs = paper.runs(scale)
         ran = {n: runs[n] for n, config in configs.items() if n in runs and not config.is_sweep}
         errors = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
-        lines += ["", f"## {paper.title}: errors and baselines", "", *errors] if errors else []
-        if paper.note and judged & {claim.name for claim in paper.claims}:
-            lines += ["", paper.note]
-    if missing := not_run(scale, papers, runs):
-        lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
-        lines += missing
-    return "\n".join(lines) + "\n"
+        is_judged = {row["claim"] for row in base} & {claim.name for claim in paper.claims}
+        sections.append((paper.title, errors, paper.note if is_judged else ""))
+    return ENVIRONMENT.from_string((HERE / "RESULTS.md.jinja").read_text()).render(
+        scale=scale,
+        drawn=drawn,
+        conditions=len(measured),
+        verdicts=verdicts and table(VERDICTS, verdicts),
+        sections=sections,
+        missing=not_run(scale, papers, runs),
+    )
 
 
-def not_run(scale: str, papers, runs: dict) -> list[str]:
-    """A table of what was not trained, with its cost: optimiser steps of all seeds, and the time of
-    a preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
+def not_run(scale: str, papers, runs: dict) -> list[tuple]:
+    """Names of what was not trained, with its cost: optimiser steps of all seeds, and the time of a
+    preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
     differ in numbers alone."""
     takes = {
         name: preset.takes if "FLOPs" in preset.takes else f"{preset.takes} on 2 cores"  # or a GPU
@@ -301,64 +254,45 @@ def not_run(scale: str, papers, runs: dict) -> list[str]:
         }
         if len(missing) == len(configs) > 1 and len(papers) > 1:
             steps = {f"all {len(steps)} networks of {paper.title}": sum(steps.values())}
-        costs |= {name: [f"{count:,} steps"] for name, count in steps.items()}
-        costs |= {config.name: [] for config in missing if config.is_sweep}
+        costs |= {name: f"{count:,} steps" for name, count in steps.items()}
+        costs |= {config.name: "" for config in missing if config.is_sweep}
     groups = {}
     for name, cost in costs.items():
-        cost += [takes[name]] if name in takes else []
-        key = re.sub(r"\d+", "", name), ", ".join(cost) or "a sweep"
-        groups.setdefault(key, []).append(name)
-    rows = []
-    for (_, cost), names in groups.items():
-        several = len(names) > 1
-        name = f"{names[0]} to {names[-1]}" if several else names[0]
-        rows.append((name, str(len(names)), f"{cost} each" if several else cost))
-    return table(("network or sweep", "number", "cost"), rows) if rows else []
+        cost = ", ".join(filter(None, (cost, takes.get(name)))) or "a sweep"
+        groups.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
+    return [(names, cost) for (_, cost), names in groups.items()]
 
 
-def presets() -> list[str]:
-    """Under the name of each paper a table of its presets, and of what came out."""
+def presets() -> dict[str, str]:
+    """What came out of each preset."""
     # a figure's run equals its preset, but for the name
     ran = {
         changed(run.config, {"name": "run"}): run.summary["mean"]
         for scale in SCALES
         for run in committed.runs(scale).values()
     }
-    lines = []
-    for paper, group in PRESETS_OF_PAPERS.items():
-        rows = []
-        for name, preset in group.items():
-            command = "sweep" if preset.config.is_sweep else "train"
-            command = f"`compgen-jax {command} --config={name} --workdir=runs/{name}`"
-            result = preset.result or "not run yet"
-            if mean := ran.get(changed(preset.config, {"name": "run"})):
-                accuracy = preset.config.task.make().accuracy
-                score = "rendered" if "ood.rendered" in mean else accuracy
-                id_share, ood_share = (
-                    text.with_interval(mean[f"{region}.{score}"], digits=2)
-                    for region in ("id", "ood")
-                )
-                result = f"{score.replace('_', ' ')} ID {id_share}, OOD {ood_share}"
-                result += f": {preset.result}" if preset.result else ""
-            rows.append((f"`{name}`", command, preset.takes, result))
-        head = "preset", "command", "time on 2 cores", "result"
-        lines += ["", f"## {paper}", "", *table(head, rows)]
-    return lines[1:]
+    results = {}
+    for preset in (preset for group in PRESETS_OF_PAPERS.values() for preset in group.values()):
+        config, result = preset.config, preset.result or "not run yet"
+        if mean := ran.get(changed(config, {"name": "run"})):
+            score = "rendered" if "ood.rendered" in mean else config.task.make().accuracy
+            id_share, ood_share = (
+                text.with_interval(mean[f"{region}.{score}"], digits=2) for region in ("id", "ood")
+            )
+            result = f"{score.replace('_', ' ')} ID {id_share}, OOD {ood_share}"
+            result += f": {preset.result}" if preset.result else ""
+        results[config.name] = result
+    return results
 
 
-def gallery() -> list[str]:
-    """All figures in docs/results, one picture to a row, with their captions, in the order of
-    captions.md."""
-    lines, drawn = [], {scale: committed.drawn(scale) for scale in SCALES}
+def gallery() -> list[tuple]:
+    """All figures in docs/results: name, scales and caption, in the order of captions.md."""
+    drawn, figures = {scale: committed.drawn(scale) for scale in SCALES}, []
     for name, caption in SECTION.findall((HERE / "captions.md").read_text()):
         scales = [scale for scale in SCALES if name in drawn[scale]]
-        if scales:
-            lines += ["", f"## {name}", ""]
-            for scale in scales:
-                lines += [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)", ""]
-            named_alone = "" if FIGURES[name].by_default else " †"
-            lines.append(f"*{' '.join(caption.split())}{named_alone}*")
-    return lines[1:]
+        caption = " ".join(caption.split()) + ("" if FIGURES[name].by_default else " †")
+        figures += [(name, scales, caption)] if scales else []
+    return figures
 
 
 def write(check: bool = False) -> bool:

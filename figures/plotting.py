@@ -46,26 +46,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
 SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
-DOTS = 200, 150, 110  # to an inch
-MOST_BYTES = 240_000  # of a picture; a larger one has fewer dots
+DOTS = 150  # to an inch
 AXES = tomllib.loads(Path(__file__).with_name("axes.toml").read_text(encoding="utf-8"))
-STYLE = {
-    "figure.dpi": 150,
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "axes.titlelocation": "left",
-    "figure.titlesize": 8,
-    "legend.fontsize": SMALL,
-    "legend.title_fontsize": SMALL,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "image.cmap": "viridis",
-    "pdf.fonttype": 42,  # text stays text in the PDF
-}
 ID_COLOR, OOD_COLOR = "#2b7bba", "#e34a33"
 TONES = VIOLET, GREEN, GOLD, PINK, GREY = "#54278f", "#1b9e77", "#b8860b", "#cc79a7", "0.35"
 CODE_COLORS = {"bump": VIOLET, "ramp": GREEN, "onehot": GOLD, "positional": PINK}
@@ -88,7 +70,7 @@ def shades(count: int):
 
 def new_figure(width: float, height: float):
     """A figure of this size in inches whose layout keeps labels apart."""
-    plt.rcParams.update(STYLE)
+    plt.rcParams.update(AXES["style"])
     return plt.figure(figsize=(width, height), layout="constrained")
 
 
@@ -99,7 +81,7 @@ def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **st
     position = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     bold = {"fontweight": "bold", "fontsize": 10, "ha": "right"}
     title = textwrap.fill(title, wrap) if wrap else title
-    first_line = up + 1.2 * STYLE["axes.titlesize"] * title.count("\n") - 1
+    first_line = up + 1.2 * plt.rcParams["axes.titlesize"] * title.count("\n") - 1
     axis.annotate(letter, (0, 1), xytext=(-4, first_line), **bold, **position)
     if wrap:
         axis.set_title(title, pad=up, **style)
@@ -118,12 +100,6 @@ def set_panels(name: str, letters: str, axes, **words):
         axis.set(**fields)
 
 
-def panels(axes, letters: str, titles, wrap: int):
-    """Letters and titles of several panels."""
-    for axis, letter, title in zip(axes, letters, titles, strict=True):
-        panel(axis, letter, title, wrap)
-
-
 def log_scale(axis, along: str):
     """Logarithmic x, y or both ('xy'), with plain numbers at powers of ten."""
     for direction in along:
@@ -139,15 +115,15 @@ def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
     axis.plot([], [], *mark, label=label, **{"color": color, "markersize": 4} | style)
 
 
+def label_seeds(axis):
+    label_mark(axis, "one seed", ".", "0.6", markersize=3)
+
+
 def label_regions(axis, held_out="0.3", seen="0.3"):
     """Entries for a legend: held-out and ID points, and one seed."""
     label_mark(axis, "held out (OOD)", color=held_out)
     label_mark(axis, "seen (ID)", "s", seen, markerfacecolor="white")
     label_seeds(axis)
-
-
-def label_seeds(axis):
-    label_mark(axis, "one seed", ".", "0.6", markersize=3)
 
 
 LEGEND = {"handlelength": 1.4, "handletextpad": 0.4, "columnspacing": 0.9, "labelspacing": 0.25}
@@ -173,13 +149,8 @@ def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
     half = last / (len(values_MxM) - 1) / 2
     kwargs["extent"] = (-half, last + half, -half, last + half)
     image = axis.imshow(values_MxM, origin="lower", interpolation="nearest", **kwargs)
-    name_pixels(axis, last)
+    axis.set(xticks=[0, last], yticks=[0, last], xlabel="x (pixels)", ylabel="y (pixels)")
     return image
-
-
-def name_pixels(axis, last: int):
-    ticks = {"xticks": [0, last], "yticks": [0, last]}
-    axis.set(xlabel="x (pixels)", ylabel="y (pixels)", **ticks)
 
 
 def show_share(axis, cells, score: str):
@@ -199,10 +170,10 @@ def outline(axis, mask_NxN, **kwargs):
     """Draws the border of a region of cells of any shape."""
     kwargs = {"color": OOD_COLOR, "linewidth": 1.2, **kwargs}
     padded = np.pad(np.asarray(mask_NxN, bool), 1)
-    rows, columns = np.nonzero(padded[1:, 1:-1] != padded[:-1, 1:-1])
-    axis.hlines(rows - 0.5, columns - 0.5, columns + 0.5, **kwargs)
-    rows, columns = np.nonzero(padded[1:-1, 1:] != padded[1:-1, :-1])
-    axis.vlines(columns - 0.5, rows - 0.5, rows + 0.5, **kwargs)
+    below, beside = np.diff(padded[:, 1:-1], axis=0), np.diff(padded[1:-1], axis=1).T
+    for draw, edges in ((axis.hlines, below), (axis.vlines, beside)):
+        lines, starts = np.nonzero(edges)
+        draw(lines - 0.5, starts - 0.5, starts + 0.5, **kwargs)
 
 
 # --- images ------------------------------------------------------------------------------------
@@ -251,12 +222,6 @@ def show_rows(figure, rows: dict, cells, indices, show=show_scaled):
     return axes
 
 
-def title_points(axes, cells, indices, template: str = "({:.0f}, {:.0f})"):
-    """The factors of one cell above each axis."""
-    for axis, index in zip(axes, indices, strict=True):
-        axis.set_title(template.format(*cells.factors[index]), pad=3, fontsize=SMALL)
-
-
 def held_out_cells(cells, points):
     """Indices of the held-out cells nearest to points given in shares of the held-out region's
     extent along each factor: the same places for every network."""
@@ -289,22 +254,22 @@ def median_seed(cells) -> int:
 
 def point_with_interval(axis, position, number, per_seed=(), across=False, dots="0.6", **kwargs):
     """A mean with its 95% interval, and the seeds as dots; `across`: the number is along x."""
-    value = number["value"]
-    low, high = (value if end is None or np.isnan(end) else end for end in number["ci95"])
-    bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
-    places = np.full(len(per_seed), position - 0.25 if across else position + 0.12)
-    points = (value, position) if across else (position, value)
-    axis.errorbar(*points, **bar, **{"capsize": 3} | kwargs)
-    points = (per_seed, places) if across else (places, per_seed)
-    axis.plot(*points, ".", color=dots, markersize=3, zorder=2 if across else 0)
+    value, (low, high) = number["value"], number["ci95"]
+    positions = np.full(len(per_seed), position)
+    sides, style = [[value - low], [high - value]], {"capsize": 3} | kwargs
+    if across:
+        axis.errorbar(value, position, xerr=sides, **style)
+        axis.plot(per_seed, positions - 0.25, ".", color=dots, markersize=3)
+    else:
+        axis.errorbar(position, value, yerr=sides, **style)
+        axis.plot(positions + 0.12, per_seed, ".", color=dots, markersize=3, zorder=0)
 
 
 def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
     """Mean, interval and seeds of one number; nothing where no seed has a value."""
     finite = np.asarray(values_T)[np.isfinite(values_T)]
     if len(finite):
-        kwargs = {"markersize": 4, **kwargs}
-        point_with_interval(axis, position, mean(finite), finite, **kwargs)
+        point_with_interval(axis, position, mean(finite), finite, **{"markersize": 4} | kwargs)
 
 
 def geometric_mean(values_T) -> dict:
@@ -377,40 +342,29 @@ def draw_line(axis, values_TxL, end, color, linestyle, label, log: bool = False)
     inner = np.arange(values_TxL.shape[1] - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
     means = draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, log, **style)[0]
-    (image,), *ends = draw_band(axis, [end], values_TxL[:, -1:], linestyle, color, log)
-    joined, number = [means[-1], image], {"value": image, "ci95": np.ravel(ends)}
-    axis.plot([inner[-1], end], joined, linestyle, color=color, linewidth=0.6, alpha=0.6)
+    image, low, high = draw_band(axis, [end], values_TxL[:, -1:], linestyle, color, log)[:, 0]
+    style = {"color": color, "linewidth": 0.6, "alpha": 0.6}
+    axis.plot([inner[-1], end], [means[-1], image], linestyle, **style)
     style = {"fmt": "o"} if linestyle == "-" else SEEN
     style = {"color": color, "markersize": 3, "capsize": 1.5, "linewidth": 0.8} | style
-    point_with_interval(axis, end, number, **style)
-
-
-def layer_names(count: int):
-    return ["code", *(str(index) for index in range(1, count - 1)), "image"]
+    point_with_interval(axis, end, {"value": image, "ci95": (low, high)}, **style)
 
 
 def name_layers(axis, count: int, every: int = 1):
     """Ticks at all layers; `every` second is named, say, and the image."""
-    names = layer_names(count)
-    named = [*names[::every], "image"]
-    axis.set_xticks(range(count), [name if name in named else "" for name in names])
+    names = [str(index) if index % every == 0 else "" for index in range(count)]
+    axis.set_xticks(range(count), ["code", *names[1:-1], "image"])
 
 
 # --- files -------------------------------------------------------------------------------------
 
 
 def write(figure, stem, about: dict | None = None):
-    """Writes STEM.png, in the most of `DOTS` for which it is small, and STEM.pdf; closes the
-    figure. No date is in a file: the same runs give the same bytes. `about` is text that the png
-    carries, by name."""
-    for dots in DOTS:
-        png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=dots, metadata=about)
-        figure.set_layout_engine("none")  # the layout stays, and is not computed twice
-        if len(png.getvalue()) < MOST_BYTES:
-            break
-    directory.write_bytes(Path(f"{stem}.png"), png.getvalue())
-    pdf = io.BytesIO()
+    """Writes STEM.png and STEM.pdf, and closes the figure. No date is in a file: the same runs give
+    the same bytes. `about` is text that the png carries, by name."""
+    png, pdf = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=DOTS, metadata=about)
     figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    directory.write_bytes(Path(f"{stem}.png"), png.getvalue())
     directory.write_bytes(Path(f"{stem}.pdf"), pdf.getvalue())
     plt.close(figure)

@@ -2,8 +2,8 @@
 
 `quick C1/bump; NUMBER` is a condition or a note of a claim's row in claims.json, whose name may go
 on in brackets; `quick run/NAME; METRIC` is a mean over seeds of a committed summary. With `fresh`
-for `quick` it is the row at fresh seeds. Pages that a person wrote have theirs in quoted.toml, and
-the panels of the papers in panels.toml.
+for `quick` it is the row at fresh seeds. panels.toml has those of the papers' panels, quoted.toml
+those of pages that a person wrote, which tests/test_pages.py compares.
 """
 
 import functools
@@ -12,13 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.claims import BASE, FRESH, HOLDS, INCONCLUSIVE, NOT_TRAINED, TRAINED
+from compgen_jax.claims import BASE, FRESH, HOLDS, NOT_TRAINED, TRAINED
 
 from . import committed
+from .forced_rendering import authors
+from .tables import table
 
 SIGNS = {True: "✓", False: "✗", None: "–"}  # of what holds
 SYMBOLS = {verdict: SIGNS[holds] for verdict, holds in HOLDS.items()}
 of_runs = functools.cache(committed.runs)
+HEAD = "panel", "the paper says", "measure, and where it should lie"
+HEAD += "papers' size", "quick", "network", "picture"
 
 
 def by_key(rows: dict[str, list[dict]]) -> dict[str, dict]:
@@ -78,37 +82,41 @@ def formatted(number: dict, how: str) -> str:
     return value + interval[how.removeprefix(digits)]
 
 
-def printed(name: str, rows: dict[str, dict]) -> str:
-    """A number as a page prints it, by 'NAME; HOW', of a run also 'NAME; below 0.5' for its sign;
-    'confirmed' is how many decided verdicts came out again at fresh seeds."""
-    if name == "confirmed":
-        decided = {key for key, row in rows.items() if row["verdict"] != INCONCLUSIVE}
-        pairs = [(key.replace("fresh", "quick"), key) for key in rows if key.startswith("fresh ")]
-        pairs = [(rows[base], rows[fresh]) for base, fresh in pairs if base in decided]
-        again = [base["verdict"] == fresh["verdict"] for base, fresh in pairs]
-        return f"{sum(again)} of {len(again)}"
-    name, how = name.rsplit("; ", 1)
-    if how.startswith(("above", "below")):
-        return formatted(number(name, rows, how), "sign")
-    return formatted(number(name, rows), how)
-
-
-def phrases(page: str, rows: dict[str, dict]) -> list[str]:
-    """The phrases of a page that quote numbers (quoted.toml), with the committed ones. Raises
-    ValueError where a verdict is not the one that its phrase was written for."""
-    phrases = []
-    for phrase, names in read("quoted")[page].items():
-        numbers = []
-        for name in [names] if isinstance(names, str) else names:
-            row, _, verdict = name.partition(" = ")
-            if not verdict:
-                numbers.append(printed(name, rows))
-            elif (verdict_now := rows[row]["verdict"]) != verdict:
-                raise ValueError(f"{page}: {row} is now {verdict_now}: rewrite {phrase!r}")
-        phrases.append(phrase.format(*numbers))
-    return phrases
-
-
 def read(name: str) -> dict:
     """The contents of NAME.toml."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def panels(rows: dict, runs: dict) -> list[str]:
+    """The tables of docs/findings/papers.md.
+
+    Args: rows: those of `by_key`; runs: those at the papers' size, by name.
+    """
+    lines, drawn = [], {*committed.drawn("quick"), *committed.drawn("paper")}
+    for paper in read("panels")["paper"]:
+        lines_of_paper = []
+        for panel in paper["panel"]:
+            says, see = panel["says"], panel.get("see", "")
+            if "gate" in panel:
+                says = says.format(formatted(number(f"paper {panel['gate']}", rows), "%."))
+            see = f"[{see}](gallery.md#{see})" if see in drawn else see
+            results = [panel_result(panel, scale, rows) for scale in ("paper", "quick")]
+            line = panel["figure"], says, panel["measure"], *results, panel["network"], see
+            lines_of_paper.append(line)
+        lines += ["", f"## {paper['title']}", "", *table(HEAD, lines_of_paper)]
+        if paper["title"] == "Forced rendering":
+            lines += authors.table(runs)
+    return lines[1:]
+
+
+def panel_result(panel: dict, scale: str, rows: dict) -> str:
+    """'4% [2, 6] **✓**', – where a panel's `gate` says that the network has not learnt."""
+    name = panel.get(scale, panel["paper"])
+    if not name:
+        return "not run"
+    quantity = number(f"{scale} {name}", rows, panel.get("must", ""))
+    if "gate" in panel and number(f"{scale} {panel['gate']}", rows)["value"] < TRAINED:
+        quantity = quantity | {"holds": None}
+    known = quantity["value"] is not None
+    value = formatted(quantity, panel["how"]) if known else "not identified"
+    return f"{value} **{formatted(quantity, 'sign')}**"

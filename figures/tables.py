@@ -8,12 +8,29 @@ def table(head, rows) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
+SHARES = "rendered", "interpolator_rendered", "wide_network_rendered"
+ERRORS = "mse", "best_constant_mse", "nearest_seen_mse"
+ACCURACIES = "exact_accuracy", "position_accuracy"
+
+
 def errors_of_images(summaries: dict[str, dict]) -> list[str]:
     """Lines on runs that draw images: shares rendered, errors by region beside trivial predictors,
     accuracies."""
-    if not summaries:
-        return []
-    return [
+    lines = []
+    for name, summary in summaries.items():
+        for region in ("id", "ood"):
+            cells = []
+            for score in (*SHARES, *ERRORS, *ACCURACIES):
+                number, cell = summary["mean"].get(f"{region}.{score}"), text.UNKNOWN
+                if score not in ERRORS and number:
+                    cell = text.with_interval(number)
+                # the nearest ID cell of an ID cell is the cell itself
+                elif number and (region, score) != ("id", "nearest_seen_mse"):
+                    blank = summary["mean"][f"{region}.blank_mse"]
+                    cell = text.number(number["value"] / blank["value"])
+                cells.append(cell)
+            lines.append(f"| {' | '.join((name, region.upper(), *cells))} |")
+    return lines and [
         "Rendered: the share of images that show what is asked, at any level (squared correlation "
         "at least .75, gain between .5 and 2, and more like the asked image than like that of the "
         "nearest ID cell). By interpolation: the same of a kernel ridge regression on the codes "
@@ -27,28 +44,5 @@ def errors_of_images(summaries: dict[str, dict]) -> list[str]:
         "| network | region | rendered | by interpolation | by a wide network | MSE / blank "
         "| best constant | nearest seen | exact | ±1 pixel |",
         "|---" * 10 + "|",
-        *(
-            _error_line(name, region, summary["mean"])
-            for name, summary in summaries.items()
-            for region in ("id", "ood")
-        ),
+        *lines,
     ]
-
-
-def _error_line(name: str, region: str, mean: dict) -> str:
-    blank = mean[f"{region}.blank_mse"]["value"]
-
-    def relative(score):
-        number = mean.get(f"{region}.{score}", {"value": None})["value"]
-        if score == "nearest_seen_mse" and region == "id":
-            number = None  # the nearest ID cell of an ID cell is the cell itself
-        return text.number(None if number is None else number / blank)
-
-    def share(score):
-        number = mean.get(f"{region}.{score}")
-        return text.with_interval(number) if number else text.UNKNOWN
-
-    errors = map(relative, ("mse", "best_constant_mse", "nearest_seen_mse"))
-    rendered = map(share, ("rendered", "interpolator_rendered", "wide_network_rendered"))
-    accuracies = map(share, ("exact_accuracy", "position_accuracy"))
-    return f"| {' | '.join((name, region.upper(), *rendered, *errors, *accuracies))} |"

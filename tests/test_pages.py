@@ -76,6 +76,33 @@ def test_the_first_look_of_the_readme_in_python_and_by_command_line(desk, capsys
     assert (desk / "runs/first/explorer.html").exists()
 
 
+def phrases(page: str, rows: dict):
+    """The phrases of a page that quote numbers (quoted.toml), with the committed ones. A verdict is
+    the one that its phrase was written for."""
+    for phrase, names in quoted.read("quoted")[page].items():
+        numbers = []
+        for name in [names] if isinstance(names, str) else names:
+            row, _, verdict = name.partition(" = ")
+            name, _, how = name.rpartition("; ")
+            if verdict:
+                assert rows[row]["verdict"] == verdict, f"{page}: rewrite {phrase!r}"
+            elif how == "confirmed":
+                numbers.append(confirmed(rows))
+            else:
+                is_sign = how.startswith(("below", "above"))
+                number = quoted.number(name, rows, how if is_sign else "")
+                numbers.append(quoted.formatted(number, "sign" if is_sign else how))
+        yield phrase.format(*numbers)
+
+
+def confirmed(rows: dict) -> str:
+    pairs = [(rows.get(key.replace("fresh", "quick")), row)
+             for key, row in rows.items() if key.startswith("fresh ")]  # fmt: skip
+    again = [base["verdict"] == fresh["verdict"] for base, fresh in pairs
+             if base and base["verdict"] != "inconclusive"]  # fmt: skip
+    return f"{sum(again)} of {len(again)}"
+
+
 def test_the_readme_and_findings_say_what_came_out():
     """Each share and decimal of README is a committed number, and so is each number with an
     interval, and each verdict, of the findings (quoted.toml)."""
@@ -92,7 +119,7 @@ def test_the_readme_and_findings_say_what_came_out():
         page = README if name == "README" else (ROOT / f"docs/{name}.md").read_text()
         page = re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M)
         spans = []
-        for phrase in (*quoted.phrases(name, rows), *tables.pop(name, ())):
+        for phrase in (*phrases(name, rows), *tables.pop(name, ())):
             assert phrase in page, f"{name}: {phrase}"
             spans += [match.span() for match in re.finditer(re.escape(phrase), page)]
         by_hand = r"\[-?[\d.]+, -?[\d.]+\]|reproduced|contradicted"

@@ -5,6 +5,8 @@ import { $, canGuess, change, choose, chooseBeside, drawAll, isComparable, make,
 
 let selecting = false;
 
+const RIGHT = "Right: shape, place, size and contrast are what is asked, within bounds, and the drawing is more like it than like the nearest combination outside the held-out region.";
+
 export function connectControls() {
   const map = $("map");
   map.addEventListener("pointerdown", (event) => {
@@ -109,7 +111,7 @@ export function describeControls() {
   $("score").replaceChildren(...Object.entries(network.scores).map(([name, { hit }]) =>
     make("option", { value: name, textContent: hit ? `right or wrong: ${name}` : `error: ${name}` })));
   $("score").value = state.score;
-  $("right").textContent = network.right[state.score] ?? "";
+  $("right").textContent = network.positions && state.score === "rendered" ? RIGHT : "";
   $("thinned").textContent = network.thinned;
   Object.assign($("step"), { max: last, value: state.step });
   $("bright").checked = state.bright;

@@ -11,7 +11,7 @@ export function connectLive(network, body) {
     body.replaceChildren(make("p", { className: "hint", textContent: "This network has no live form, or is too large for a page. Its outputs above were computed beforehand." }));
     return { moved() {} };
   }
-  const { factors } = network.live.table, { draw } = makeNetwork(network.live.spec);
+  const { factors } = network.live.table, { draw } = makeNetwork(network.live.operations);
   const off = new Set(), edits = new Map();
   let remembered = null, share = 0, due = 0;
 

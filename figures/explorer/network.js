@@ -3,15 +3,15 @@
 // index varies fastest, and the entry (y, x, c) of an image of width W and C channels is number
 // (y * W + x) * C + c.
 
-// spec, its arrays decoded -> {draw}, and draw(code) -> {output, activations}: the task's prediction
+// Operations, their arrays decoded -> {draw}, and draw(code) -> {output, activations}: the task's prediction
 // as a Float32Array, and {name, shape, values} of every layer, the code first. Names and shapes are
 // those of JAX.
-export function makeNetwork(spec) {
+export function makeNetwork(operations) {
   return {
     draw(code) {
-      let array = { shape: [spec.length], values: Float32Array.from(code) };
-      const activations = [{ name: spec.layer, ...array }];
-      for (const operation of spec.operations) {
+      let array = { shape: [code.length], values: Float32Array.from(code) };
+      const activations = [{ name: "layer_00", ...array }];
+      for (const operation of operations) {
         array = OPERATIONS[operation.op](array, operation);
         if (operation.layer) activations.push({ name: operation.layer, ...array });
       }
@@ -27,7 +27,7 @@ const OPERATIONS = {
   add_position: addPosition,
   reshape: (x, { shape }) => ({ shape, values: x.values }),
   relu: (x) => map(x, (value) => (value > 0 ? value : 0)),
-  prelu: (x, { slope }) => map(x, (value) => (value < 0 ? slope * value : value)),
+  prelu: (x, { negative_slope: slope }) => map(x, (value) => (value < 0 ? slope * value : value)),
   sigmoid: (x) => map(x, (value) => 1 / (1 + Math.exp(-value))),
   affine: (x, { scale, shift }) => map(x, (value) => scale * value + shift),
 };
@@ -67,9 +67,10 @@ function dense(x, { kernel, bias }) {
 // between and around them, and correlated with the kernel, which is not flipped. So output row r
 // reads through kernel row t the input row (r + t - pad) / stride, if that is a row of the input.
 // With stride 1, `dilation` multiplies the distance t - pad.
-function convTranspose(x, { kernel, bias, stride, dilation = 1 }) {
+function convTranspose(x, { kernel, bias, dilation = 1 }) {
   const [height, width, inputs] = x.shape;
   const [side, , , outputs] = kernel.shape;
+  const stride = side === 4 ? 2 : 1;
   const values = new Float32Array(height * stride * width * stride * outputs);
   const sums = new Float64Array(outputs);
   const rowTaps = taps(height, side, stride, dilation);

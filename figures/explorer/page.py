@@ -11,13 +11,13 @@ from markupsafe import Markup
 
 from compgen_jax.claims import BASE
 from compgen_jax.runs import directory
-from compgen_jax.statistics import LEVEL, in_range
+from compgen_jax.statistics import LEVEL
 
 from .payload import payload
 
 HERE = Path(__file__).parent
-# columns of claims.json that the page shows
-SHOWN = (
+# of claims.json that the page shows
+COLUMNS = (
     "claim",
     "case",
     "statement",
@@ -28,21 +28,6 @@ SHOWN = (
     "conditions",
     "notes",
     "runs",
-)
-MODULES = (
-    "main",
-    "controls",
-    "guess",
-    "views",
-    "rules",
-    "layers",
-    "live",
-    "verdicts",
-    "data",
-    "numbers",
-    "pictures",
-    "network",
-    "arrays",
 )
 
 
@@ -58,23 +43,21 @@ def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
 
     Raises RunError for a seed that a run lacks, and as `Run` explains.
     """
-    rows = columns_shown(verdicts)
-    content = payload(runs, len(str(rows)), seeds)
+    content = payload(runs, seeds)
     for network in content["networks"]:
         network["about"] = dict(about).get(network["name"], "")
     urls = {}  # a module's text as an address, under which others in the page import it
-    for name in MODULES:
-        script = base64.b64encode((HERE / f"{name}.js").read_bytes()).decode()
-        urls[name] = f"data:text/javascript;base64,{script}"
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    for script in sorted(HERE.glob("*.js")):
+        text = base64.b64encode(script.read_bytes()).decode()
+        urls[script.stem] = f"data:text/javascript;base64,{text}"
+    environment = jinja2.Environment(autoescape=True)
     template = environment.from_string((HERE / "page.html.jinja").read_text())
     page = template.render(
         names=list(runs),
         css=Markup((HERE / "style.css").read_text()),
-        sentences=[mean_errors(run) for run in runs.values()],
         payload=as_json(content),
         importmap=as_json({"imports": urls}),
-        rows=as_json(rows),
+        rows=as_json(verdicts),
         percent=round(100 * LEVEL),
     )
     directory.write_text(Path(path), page)
@@ -85,35 +68,17 @@ def with_verdicts(page: str, verdicts) -> str:
     """The text of a page whose verdicts are those of rows of claims.json, on its networks."""
     element = r'(?<=<script type="application/json" id="%s">).*?(?=</script>)'
     networks = json.loads(re.search(element % "payload", page)[0])["networks"]
-    rows = as_json(columns_shown(on(verdicts, [network["name"] for network in networks])))
+    rows = as_json(on(verdicts, [network["name"] for network in networks]))
     return re.sub(element % "rows", lambda _: rows, page)
 
 
 def on(verdicts, names) -> list[dict]:
-    """The rows of claims.json, at the base, that judge one of these runs."""
-    return [row for row in verdicts if row["setting"] == BASE and {*row["runs"]} & {*names}]
-
-
-def columns_shown(verdicts) -> list[dict]:
-    """Rows as the page has them; some are of a version that did not cut the intervals of shares."""
-    rows = [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
-    for row in rows:
-        if notes := row.get("notes"):
-            row["notes"] = {name: in_range(name, number) for name, number in notes.items()}
-    return rows
+    """The rows of claims.json, at the base, that judge one of these runs, with what a page
+    shows."""
+    rows = [row for row in verdicts if row["setting"] == BASE and {*row["runs"]} & {*names}]
+    return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
 def as_json(value) -> Markup:
     """JSON for a script element; NaN is null."""
     return htmlsafe_json_dumps(directory.clean(value), separators=(",", ":"))
-
-
-def mean_errors(run) -> str:
-    """A sentence for readers without JavaScript."""
-    errors_B = run.cells.scores[run.cells.error].mean(axis=0)
-    means = [
-        f"{errors_B[mask].mean():.3g} on combinations {where} the held-out region"
-        for where, mask in (("in", run.cells.held_out), ("outside", ~run.cells.held_out))
-        if mask.any()
-    ]
-    return f"{run.name}: the mean {run.cells.error} is {' and '.join(means)}."

@@ -69,7 +69,7 @@ function drawGrid(grid, { network, at, step }, isFirst) {
   const [asked, ...answers] = grid.children;
   drawOutput(asked.querySelector(".first"), truths[picked], network);
   asked.querySelector(".difference").hidden = !given;
-  if (given) drawOutput(asked.querySelector(".second"), column(given.values, 0, network.cell(at)), given);
+  if (given) drawOutput(asked.querySelector(".second"), column(given.values, 0, network.cell(at)), { ...given.values, ...given });
   answers.forEach((cell, seed) => {
     const empty = truths[seed].map(() => network.low);
     const drawn = isPending() ? empty : network.output(step, seed, at);

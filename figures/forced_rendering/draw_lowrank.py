@@ -39,7 +39,8 @@ def draw_low_rank(runs):
     rows = {name.replace(" ", "\n"): run.cells.predictions[0] for name, run in compared.items()}
     indices = plotting.held_out_cells(cells, POINTS)
     axes = plotting.show_rows(middle, {"asked": cells.truths} | rows, cells, indices)
-    plotting.title_points(axes[0], cells, indices)
+    for axis, (x, y) in zip(axes[0], cells.factors[indices], strict=True):
+        axis.set_title(f"({x:.0f}, {y:.0f})", pad=3, fontsize=plotting.SMALL)
     volumes, numbers = bottom.subfigures(1, 2, width_ratios=[1.5, 1])
     maps = volumes.subplots(1, 2)
     for axis, (name, run) in zip(maps, compared.items(), strict=True):

@@ -31,7 +31,8 @@ def show_volumes(axes, run):
     an image, for the scale (`volume_bar`)."""
     held_out, volumes = run.maps["held_out"], run.maps["volume"]
     volumes = geometry.log_volume(volumes, axis=(2, 3)).mean(axis=0)
-    for axis, volume, name in zip(axes, volumes, plotting.layer_names(len(volumes)), strict=False):
+    names = "code", *map(str, range(1, len(volumes) - 1)), "image"
+    for axis, volume, name in zip(axes, volumes, names, strict=False):
         image = show_cells(axis, volume - volume[~held_out].mean(), held_out, **VOLUME)
         axis.set_xlabel(name, labelpad=2)
     for axis in axes[len(volumes) :]:

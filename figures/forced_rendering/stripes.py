@@ -148,7 +148,8 @@ def _draw_training(picture, run, true):
     axis.plot(*points[~np.isnan(points).any(axis=1)].T, ".", color=plotting.ID_COLOR, markersize=4)
     extent, title = (-0.5, task.grid - 0.5), f"and {task.support.samples} bumps"
     axis.set(aspect="equal", xlim=extent, ylim=extent, title=title)
-    plotting.name_pixels(axis, task.grid - 1)
+    ticks = [0, task.grid - 1]
+    axis.set(xticks=ticks, yticks=ticks, xlabel="x (pixels)", ylabel="y (pixels)")
     plotting.outline(axis, held_out)
     factor_maps.name_region(axis, held_out, "held out\n(OOD)")
     plotting.panel(axes["x"], "a", "All stripes", up=16)

@@ -120,7 +120,8 @@ def _finish(axes, *titles):
     for axis in axes:
         if axis.get_legend_handles_labels()[0]:
             axis.legend(**plotting.LEGEND)
-    plotting.panels(axes, "abcd"[: len(axes)], titles, wrap=34)
+    for axis, letter, title in zip(axes, "abcd", titles, strict=False):
+        plotting.panel(axis, letter, title, wrap=34)
 
 
 @_figure("scale1", presets.sets_and_widths, presets.sets_needed)
@@ -174,7 +175,8 @@ def draw_codes_and_supports(runs):
     supports.set_xlabel("sets that are seen")
     codes.set_xlabel("code of the latent (R² of an affine map from the code to the latent)")
     plotting.legend_below(picture, codes)
-    plotting.panels((supports, codes), "ab", ("By choice of sets", "By code"), wrap=90)
+    plotting.panel(supports, "a", "By choice of sets", wrap=90)
+    plotting.panel(codes, "b", "By code", wrap=90)
     return picture
 
 

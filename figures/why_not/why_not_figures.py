@@ -289,7 +289,8 @@ def draw_three_factors(runs):
     for name, label in zip(THREE_FACTORS, ("box", "(x, y)", "(x, size)"), strict=False):
         rows[label] = runs[name].cells.predictions[0]
     axes = plotting.show_rows(below, rows, box, indices)
-    plotting.title_points(axes[0], box, indices, "({:.0f}, {:.0f})\nsize {:.2g}")
+    for axis, (x, y, size) in zip(axes[0], box.factors[indices], strict=True):
+        axis.set_title(f"({x:.0f}, {y:.0f})\nsize {size:.2g}", pad=3, fontsize=plotting.SMALL)
     plotting.panel(axes[0, 0], "d", "First seeds' outputs in the box", up=30)
     return picture
 

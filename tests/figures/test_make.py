@@ -155,7 +155,7 @@ def test_claims_are_judged_at_fresh_seeds(figures):
         (["--only=fig99"], "--only=fig99: no such figure at quick scale; allowed: both, wide"),
         (["--scale=huge"], "quick"),
         (["--only=both"], "holds results at paper scale, not quick"),
-        (["--only=both,misspelt"], "--only=misspelt: no such run at quick scale"),
+        (["--only=both,misspelt"], "--only=misspelt: no such figure at quick scale"),
     ],
 )
 def test_a_wrong_flag_is_one_line_and_leaves_the_directory_alone(

@@ -7,7 +7,7 @@ import pytest
 
 from compgen_jax.claims import above, claim
 from compgen_jax.papers.paper import Paper
-from figures import pages, panels, quoted
+from figures import pages, quoted
 from figures.figure import FIGURES
 
 
@@ -80,35 +80,22 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
 
 
-def test_a_phrase_has_its_numbers_and_waits_for_the_verdict_it_was_written_for(monkeypatch):
+def test_a_number_is_found_by_name_and_formatted():
     half = {"share rendered OOD": {"value": 0.5, "ci95": [0.4, 0.6]}}
     fresh = row(setting="fresh seeds", verdict="contradicted", conditions=half)
-    others = [row("ramp", "inconclusive"), row("ramp", setting="fresh seeds"),
-              row("onehot", setting="fresh seeds")]  # fmt: skip
-    rows = {"quick": [row(), fresh, *others], "paper": [row(verdict="inconclusive", scale="paper")]}
-    rows = quoted.by_key(rows)
-
-    def phrase(names):
-        monkeypatch.setattr(quoted, "read", lambda name: {"page": {"a {} b": names}})
-        (phrase,) = quoted.phrases("page", rows)
-        return phrase
-
-    number, verdict = "quick C10/bump; share rendered OOD", "C10/bump = reproduced"
-    for name, words in {
-        f"{number}; %": "25% [20, 30]",
-        "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
-        f"{number}; 2": "0.25 [0.20, 0.30]",
-        f"{number}; 2.": "0.25",
-        f"{number}; 2±": "0.25 ± 0.05",
-        f"{number}; of": "1 of 4",
-        "fresh C10/bump; share rendered OOD; %": "50% [40, 60]",
-        "confirmed": "0 of 1",
-    }.items():
-        assert phrase(name) == phrase([f"quick {verdict}", name]) == f"a {words} b"
-    with pytest.raises(ValueError, match="paper C10/bump is now inconclusive: rewrite 'a {} b'"):
-        phrase([f"paper {verdict}", number])
+    rows = quoted.by_key({"quick": [row(), fresh]})
+    for name, how, words in (
+        ("quick C10/bump; share rendered OOD", "%", "25% [20, 30]"),
+        ("quick C10/bump; share", "%.", "50%"),  # a note whose name goes on in brackets
+        ("quick C10/bump; share rendered OOD", "2", "0.25 [0.20, 0.30]"),
+        ("quick C10/bump; share rendered OOD", "2.", "0.25"),
+        ("quick C10/bump; share rendered OOD", "2±", "0.25 ± 0.05"),
+        ("quick C10/bump; share rendered OOD", "of", "1 of 4"),
+        ("fresh C10/bump; share rendered OOD", "%", "50% [40, 60]"),
+    ):
+        assert quoted.formatted(quoted.number(name, rows), how) == words
     with pytest.raises(ValueError, match="C10/bump; size: no such number"):
-        phrase("quick C10/bump; size; %")
+        quoted.number("quick C10/bump; size", rows)
 
 
 def test_claims_at_a_glance(paper):
@@ -133,13 +120,12 @@ def test_a_number_has_its_own_sign_whatever_else_its_claim_yields(holds, reason,
     share = {"value": 0.7, "ci95": [0.6, 0.8], "must be": "", "holds": holds}
     of_claim = row(verdict="inconclusive", reason=reason, conditions={"share": share})
     rows = quoted.by_key({"quick": [of_claim]})
-    assert quoted.printed("quick C10/bump; share; sign", rows) == sign
     panel = {"paper": "C10/bump; share", "how": "%"}
-    assert panels.result(panel, "quick", rows) == f"70% [60, 80] **{sign}**"
+    assert quoted.panel_result(panel, "quick", rows) == f"70% [60, 80] **{sign}**"
     # below 0.95, a network has not learnt
     gated = panel | {"gate": "C10/bump; share"}
-    assert panels.result(gated, "quick", rows) == "70% [60, 80] **–**"
-    assert panels.result(panel | {"quick": ""}, "quick", rows) == "not run"
+    assert quoted.panel_result(gated, "quick", rows) == "70% [60, 80] **–**"
+    assert quoted.panel_result(panel | {"quick": ""}, "quick", rows) == "not run"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +143,8 @@ def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, trai
     run = SimpleNamespace(summary={"mean": mean})
     monkeypatch.setattr(quoted, "of_runs", lambda scale: {"net": run})
     for must, sign in zip(("below 0.5", "above 0.5"), signs, strict=True):
-        assert quoted.printed(f"quick run/net; ood.exact_accuracy; {must}", {}) == sign
+        number = quoted.number("quick run/net; ood.exact_accuracy", {}, must)
+        assert quoted.formatted(number, "sign") == sign
 
 
 def test_every_panel_names_a_figure_and_each_figure_has_its_caption():

@@ -55,36 +55,31 @@ def finished(workdir, network, rows, figure):
     return workdir
 
 
-def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
+def test_results_grow_run_by_run(tmp_path, target):
     rows = [row("C1", "bump")], [row("C1", "bump", 9.0)], [row("C1", "ramp", 2.0)]
     first = finished(tmp_path / "a", "bump_cnn", rows[0], "fig1b")
     again = finished(tmp_path / "c", "bump_cnn", rows[1], "fig1b")
     directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
     second = finished(tmp_path / "b", "ramp_cnn", rows[2], "codes")
     directory.write_text(second / "figures" / "codes.csv", "run\n")
-    assert results.take(first, add=False) == target
-    for workdir in (second, again):
-        results.take(workdir, add=True)
+    for workdir in (first, second, again):
+        assert results.take(workdir) == target
     assert committed.rows("quick") == rows[0] + rows[2]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
-    assert capsys.readouterr().out == ""
-    results.take(second, add=False)
-    assert committed.rows("quick") == rows[2]
-    assert set(committed.runs("quick")) == {"ramp_cnn"}
-    assert {path.name for path in (target / "figures").iterdir()} == {"codes.csv", "codes.png"}
-    assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
+    names = {path.name for path in (target / "figures").iterdir()}
+    assert names == {"codes.csv", "codes.png", "fig1b.png"}
 
 
 def test_a_summary_with_further_numbers_takes_the_place_of_the_old_one(tmp_path, target):
     first = finished(tmp_path / "a", "bump_cnn", [row("C1", "bump")], "fig1b")
-    results.take(first, add=False)
+    results.take(first)
     (path,) = first.glob("trained/*/summary.json")
     summary = json.loads(path.read_text())
     for added, kept in (({}, True), ({"ood.new": {"value": 1, "ci95": [0, 2]}}, False)):
         newer = {"seeds": {"9": {}}, "mean": summary["mean"] | added}
         directory.write_json(path, newer)
-        results.take(first, add=True)
+        results.take(first)
         there = json.loads((target / "runs" / "bump_cnn_quick.json").read_text())
         assert (there != newer) == kept
 
