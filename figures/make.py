@@ -49,9 +49,7 @@ SEEDS_EXPLORED = 4  # of each
 
 
 class Plan(NamedTuple):
-    """papers, configs: all runs by name.  figures: what is drawn, with the names of the runs that
-    each shows.  to_train: configs by name.  varied: (base, setting) -> config.  explored: the runs
-    of the explorer's page."""
+    """What the flags ask for; figures with the runs that each shows, and runs of the explorer."""
 
     scale: str
     workdir: Path
@@ -110,7 +108,6 @@ def main():
 
 
 def make_plan() -> Plan:
-    """What the flags ask for. Raises ConfigError for a wrong one."""
     scale, only = SCALE.value, list(dict.fromkeys(ONLY.value))
     extensions = [
         Paper(
@@ -191,8 +188,7 @@ def run_directory(workdir: Path, config: Config) -> Path:
 
 
 def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> str:
-    """Trains one group of runs, or one sweep, where `paths` has no finished one; adds it there.
-    Returns what was done."""
+    """Trains what `paths` lacks of a group, and adds it there. Returns what was done."""
     missing = [config for config in configs.values() if fingerprint(config) not in paths]
     names = ", ".join(config.name for config in missing or configs.values())
     if not missing:
@@ -208,9 +204,8 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> 
 
 
 def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
-    """Judges every claim whose runs are there, at the base and at every setting that was planned;
-    beside these stand settings that were judged before, here or in docs/results. Writes
-    claims.json and returns its rows."""
+    """Writes and returns the rows of claims.json: every claim whose runs are there, at the base and
+    at planned settings; other settings stay as they were judged, here or in docs/results."""
     path = plan.workdir / "claims.json"
     rows, _ = verdicts.judge(plan.papers, runs, plan.scale)
     every_claim = [claim for paper in plan.papers for claim in paper.claims]

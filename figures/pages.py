@@ -74,18 +74,18 @@ def pages() -> dict[Path, str]:
 # --- verdicts ----------------------------------------------------------------------------------
 
 
-def counts(rows: dict[str, list[dict]]) -> list[str]:
+def counts(rows: dict[str, list[dict]]) -> dict[str, list[int]]:
     """How many claims, at their base settings, have which verdict, for each paper and scale."""
-    lines = []
+    counts = {}
     for paper, (scale, of_scale) in itertools.product(PAPERS, rows.items()):
         names = {claim.name for claim in paper.claims}
         verdicts = [
             row["verdict"] for row in of_scale if row["claim"] in names and row["setting"] == BASE
         ]
         if verdicts:
-            numbers = [str(verdicts.count(verdict)) for verdict in SYMBOLS]
-            lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
-    return table(("", *SYMBOLS.values()), lines)
+            title = f"{paper.title}, {SIZES[scale]}"
+            counts[title] = [verdicts.count(verdict) for verdict in SYMBOLS]
+    return counts
 
 
 def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -297,14 +297,13 @@ def gallery() -> list[tuple]:
 
 def write(check: bool = False) -> bool:
     """Writes every page that is not up to date or, to `check`, names it; whether there was any."""
-    stale = False
-    for path, page in pages().items():
-        if not path.exists() or path.read_text() != page:
-            stale = True
-            if not check:
-                directory.write_text(path, page)
-            print(f"{'stale:' if check else 'wrote'} {path.relative_to(committed.ROOT)}")
-    return stale
+    made = pages().items()
+    stale = {path: page for path, page in made if not path.exists() or path.read_text() != page}
+    for path, page in stale.items():
+        if not check:
+            directory.write_text(path, page)
+        print(f"{'stale:' if check else 'wrote'} {path.relative_to(committed.ROOT)}")
+    return bool(stale)
 
 
 def main():

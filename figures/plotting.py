@@ -76,8 +76,7 @@ def new_figure(width: float, height: float):
 
 def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
     """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
-    `wrap` letters or, with 0, as it is, above the axis' own title and without a place in the
-    layout."""
+    `wrap` letters or, with 0, as it is and without a place in the layout."""
     position = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     bold = {"fontweight": "bold", "fontsize": 10, "ha": "right"}
     title = textwrap.fill(title, wrap) if wrap else title
@@ -143,8 +142,7 @@ def legend_below(figure, *axes, ncols: int = 4, **kwargs):
 
 
 def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
-    """A quantity over the factor plane, x to the right and y upwards, in M steps to a side that
-    run from 0 to `grid` - 1 pixels (`grid` is M by default: one step per cell)."""
+    """A quantity over the factor plane, in M steps to a side from 0 to `grid` - 1 pixels."""
     last = (grid or len(values_MxM)) - 1
     half = last / (len(values_MxM) - 1) / 2
     kwargs["extent"] = (-half, last + half, -half, last + half)
@@ -191,8 +189,7 @@ def frame(axis, color="0.7"):
 
 
 def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
-    """An image from white, `lowest` or less, to black, `amplitude`. A circle marks the requested
-    position."""
+    """An image from white, `lowest` or less, to black, `amplitude`, with the requested position."""
     style = {"cmap": "gray_r", "interpolation": "nearest"}
     axis.imshow(signal_NxN, origin="lower", vmin=lowest, vmax=amplitude, **style)
     if factors is not None:
@@ -201,8 +198,7 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
 
 
 def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD_COLOR):
-    """An image on its own scale. The factor that takes its maximum to the amplitude is printed
-    below, unless it is 1."""
+    """An image on its own scale, the factor to the amplitude below."""
     top = max(float(np.max(signal_NxN)), 1e-6)
     show_signal(axis, signal_NxN, top, factors, edge)
     factor = amplitude / top
@@ -211,8 +207,7 @@ def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD
 
 
 def show_rows(figure, rows: dict, cells, indices, show=show_scaled):
-    """{label: (B, H, W) images of all cells}: a row for each label, of the cells `indices`, in the
-    colour of their region. Returns the axes."""
+    """{label: (B, H, W) images of all cells}: a row for each label. Returns the axes."""
     axes = figure.subplots(len(rows), len(indices), squeeze=False)
     for row, (label, images_B) in zip(axes, rows.items(), strict=True):
         row[0].set_ylabel(label)
@@ -223,8 +218,7 @@ def show_rows(figure, rows: dict, cells, indices, show=show_scaled):
 
 
 def held_out_cells(cells, points):
-    """Indices of the held-out cells nearest to points given in shares of the held-out region's
-    extent along each factor: the same places for every network."""
+    """Indices of the held-out cells nearest to points in shares of the held-out region's extent."""
     region = cells.factors[cells.held_out]
     low, high = region.min(axis=0), region.max(axis=0)
     wanted = np.round(low + (high - low) * np.array(points))
@@ -292,7 +286,7 @@ def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_inter
 
 
 def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
-    """A number of held-out points (filled, red), and beside it that of ID points (open, blue)."""
+    """A number of held-out points, and beside it that of ID points."""
     show_number(axis, position - apart, held_out_T, **{"color": OOD_COLOR, "fmt": "o"} | kwargs)
     show_number(axis, position + apart, seen_T, **{"color": ID_COLOR} | kwargs | SEEN)
 
@@ -308,8 +302,7 @@ def ood_shares(cells, score: str = "rendered"):
 
 
 def show_shares(axis, runs: dict):
-    """{label: run}: the share rendered OOD (filled, with seeds) and ID (open) in a row each; below,
-    what predictors from the code render OOD."""
+    """The share rendered OOD and ID of runs by label; below, by predictors from the code."""
     for row, run in enumerate(runs.values()):
         cells, style = run.late.cells, {"across": True, "markersize": 4}
         id_share = median_over_checkpoints(mean_score(cells, "rendered", ~cells.held_out))
@@ -328,8 +321,7 @@ def show_shares(axis, runs: dict):
 
 
 def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwargs):
-    """Mean over seeds, with `log` the geometric one, as a line with its interval as a band. Returns
-    mean and interval, (3, K)."""
+    """Mean, with `log` the geometric one, and interval, as a line and a band. Returns (3, K)."""
     band = np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
     axis.plot(x_K, band[0], line, color=color, **kwargs)
     axis.fill_between(x_K, *band[1:], color=color, alpha=0.15, linewidth=0)
@@ -337,7 +329,7 @@ def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwar
 
 
 def draw_line(axis, values_TxL, end, color, linestyle, label, log: bool = False):
-    """One network's number by layer; the last layer, the image, at position `end`."""
+    """One network's number by layer; the last, the image, at `end`."""
     values_TxL = np.asarray(values_TxL)
     inner = np.arange(values_TxL.shape[1] - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
@@ -360,8 +352,7 @@ def name_layers(axis, count: int, every: int = 1):
 
 
 def write(figure, stem, about: dict | None = None):
-    """Writes STEM.png and STEM.pdf, and closes the figure. No date is in a file: the same runs give
-    the same bytes. `about` is text that the png carries, by name."""
+    """Writes STEM.png, with texts `about` it, and STEM.pdf, without a date; closes the figure."""
     png, pdf = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=DOTS, metadata=about)
     figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})

@@ -34,14 +34,8 @@ COLUMNS = (
 def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
     """Writes the explorer of finished runs, by name, and returns its path.
 
-    Args:
-      runs: `Run`s; the first is shown first.
-      path: of the page, which appears atomically.
-      verdicts: rows of claims.json.
-      seeds: those to show, by default all, 8 at most.
-      about: a dict, by a run's name a sentence on it.
-
-    Raises RunError for a seed that a run lacks, and as `Run` explains.
+    Args: verdicts: rows of claims.json; seeds: those to show, by default the first 8; about: by a
+    run's name a sentence on it. Raises RunError for a seed that a run lacks.
     """
     content = payload(runs, seeds)
     for network in content["networks"]:

@@ -1,11 +1,8 @@
 """Finished runs as one JSON value: everything that the explorer's page shows.
 
-Images are precomputed at every cell, every seed and some checkpoints; at the last checkpoint also
-half-way between the cells. They are whole numbers from 0 to `levels`, and every array is deflated.
-How fine they are, and how many checkpoints there are, is chosen so that a page keeps its size
-(`QUICK`): each network is made coarser, by `DETAILS`, until it fits. Before that, large images are
-made coarser (`MOST_SIDE`) and, of many images, whole values of the factors are left out
-(`MOST_ENTRIES`).
+Images are computed at every cell, seed and some checkpoints; at the last also half-way between the
+cells. Each network is made coarser, by `DETAILS`, until the page fits `QUICK`; large images are
+coarser before (`MOST_SIDE`), and of many, values of factors are left out (`MOST_ENTRIES`).
 
 A network's value, with T seeds, K steps, B cells, M fine positions, D entries of an output:
 
@@ -153,12 +150,8 @@ def shown_points(task: tasks.Task, most: int) -> tuple:
 
 
 class Atlas:
-    """What a run answers at the points of a page, before it is made small.
-
-    seeds, steps, cells, held_out: those that are shown.  chosen: the cells' indices.  axes, sizes:
-    of their grid, or of the rows in which points without one stand.  fine: see `shown_points`.
-    predictions, scores: by step.  truths: at the cells.
-    """
+    """What a run answers at the points of a page (`shown_points`), before it is made small:
+    predictions and scores by step, truths."""
 
     def __init__(self, run: Run, seeds=()):
         self.run, self.task = run, tasks.on_grid(run.task)
@@ -320,9 +313,8 @@ class Atlas:
 
     @cached_property
     def rules(self):
-        """R^2 of what is drawn at the held-out cells on what rules that need not compose say there:
-        the sums of its own ID outputs that share a factor (Eq 3), of true outputs that do, the
-        nearest ID output and the interpolator's; and on what is asked. Names, and (K, T, R, Q)."""
+        """Names of rules, and R^2 (K, T, R, Q) of what is drawn at the held-out cells on what each
+        says: what is asked, and rules that need not compose, as sums of ID outputs (Eq 3)."""
         held_out, cells = self.held_out, self.cells
         sums = all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
         r2, points = [], (cells[~held_out], cells[held_out])

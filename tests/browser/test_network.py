@@ -10,6 +10,7 @@ import pytest
 from figures.explorer import arrays, live
 from tests.figures import live_networks
 
+DTYPES = "float32", "uint8", "int8", "uint16", "int16", "int32"
 SOURCES = [Path(arrays.__file__).with_name(f"{name}.js") for name in ("network", "arrays")]
 # a page from disk may not load a module from disk, but it may from its own address
 IMPORT = """
@@ -36,7 +37,7 @@ def in_module(open_page, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("dtype", arrays.DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_arrive_as_they_were(in_module, dtype):
     array = (np.arange(6).reshape(2, 3) * 37 % 128).astype(dtype)
     if dtype == "float32":
