@@ -10,7 +10,7 @@ import pytest
 
 from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, IMAGES, REGION
-from figures import plotting, tables
+from figures import plotting
 from figures.figure import FIGURES
 from figures.forced_rendering import draw_scaling, fig9, lookup, stripes
 from figures.real_factors import real_factors_tables as sprites_tables
@@ -248,11 +248,3 @@ def test_sprites_have_their_numbers(drawn):
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
         stand_ins.montero()
     )
-
-
-def test_errors_of_images_are_shares_of_the_blank_error_of_their_region():
-    numbers = {"id.mse": 0.1, "id.blank_mse": 0.5, "ood.mse": 0.3, "ood.blank_mse": 0.4,
-               "ood.nearest_seen_mse": 0.1}  # fmt: skip
-    *_, seen, held_out = tables.errors_of_images({"net": stand_ins.summary_of(numbers)})
-    assert seen == "| net | ID | – | – | – | 0.2 | – | – | – | – |"
-    assert held_out == "| net | OOD | – | – | – | 0.75 | – | 0.25 | – | – |"

@@ -5,11 +5,9 @@ import json
 import pytest
 
 from compgen_jax.runs import directory
-from compgen_jax.statistics import mean_with_interval
-from figures import committed, pages
+from figures import committed
 from figures import take_results as results
 from figures.make import run_directory
-from figures.papers import PAPERS
 from tests.figures.test_pages import row as row_of
 
 SUMMARIES = committed.RESULTS / "quick" / "runs"
@@ -82,13 +80,3 @@ def test_a_summary_with_further_numbers_takes_the_place_of_the_old_one(tmp_path,
         results.take(first)
         there = json.loads((target / "runs" / "bump_cnn_quick.json").read_text())
         assert (there != newer) == kept
-
-
-def test_no_share_ends_above_1_in_the_table_of_results(target):
-    """Its summary is of a version that did not cut the intervals of shares."""
-    summary = json.loads((SUMMARIES / "bump_cnn_quick.json").read_text())
-    summary["mean"]["id.rendered"] = mean_with_interval([1, 1, 0.5])
-    assert summary["mean"]["id.rendered"]["ci95"][1] > 1.5
-    directory.write_json(target / "runs" / "bump_cnn_quick.json", summary)
-    page = pages.results("quick", PAPERS, committed.runs("quick"), [], [])
-    assert "| bump_cnn_quick | ID | 0.833 [0.116, 1] |" in page
