@@ -1,8 +1,7 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps a `Query` to predictions (B, ...). `BASELINES` are those of any task. `FROM_CODES` are
-kernel regressions on what one seed was shown. `GRID_PREDICTORS` know the ID cells of a grid alone.
-The last two kinds are NumPy.
+`BASELINES` map a `Query` to predictions (B, ...). `FROM_CODES` are kernel regressions on what one
+seed was shown, `grid_predictions` know the ID cells of a grid alone; both are NumPy.
 """
 
 import math
@@ -10,6 +9,7 @@ import operator
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,7 +17,7 @@ from compgen_jax import grids
 
 SWEEPS = 50  # on bumps, within 1% of the amplitude of what 500 give
 NOISE = 0.01  # of rank-one completion: the share of the largest signal that counts as none
-PAIRS_AT_ONCE = 2**23  # of held-out and ID cells: bounds memory
+PAIRS_AT_ONCE = 2**23  # of codes: bounds memory
 
 # kernel regressions from codes
 LENGTHS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 8)  # in median nearest-neighbour distances of the codes
@@ -33,7 +33,6 @@ class Query(NamedTuple):
     points (B, F); inputs: leaves (B, ...); truths (B, ...); held_out (B,) bool
     nearest (B, ...): the truths at the nearest ID points
     same_labels (B, ...): those at the nearest ID points with the same labels
-    grid: of the cells of a grid, its sizes, ordered and periods (`task.geometry`)
     """
 
     points: Any
@@ -42,19 +41,21 @@ class Query(NamedTuple):
     nearest: Any
     held_out: Any
     same_labels: Any = None
-    grid: dict | None = None
+
+
+def mean_answer(query: Query):
+    """The mean truth, entry by entry, of seen and of held-out points apart."""
+    held_out = jnp.asarray(query.held_out).reshape(-1, *(1,) * (query.truths.ndim - 1))
+    means = [
+        jnp.mean(query.truths, axis=0, where=mask, keepdims=True) for mask in (held_out, ~held_out)
+    ]
+    return jnp.where(held_out, *means)
 
 
 def best_constant(query: Query):
-    """The mean truth, fitted to the region that it is scored on."""
+    """One number, the mean truth, fitted to the region that it is scored on."""
     means_B = jnp.mean(query.truths, axis=tuple(range(1, query.truths.ndim)))
-    levels = [
-        jnp.sum(jnp.where(mask_B, means_B, 0.0)) / jnp.sum(mask_B)
-        for mask_B in (query.held_out, ~query.held_out)
-    ]
-    levels_B = jnp.where(query.held_out, *levels)
-    shape = (-1,) + (1,) * (query.truths.ndim - 1)
-    return jnp.broadcast_to(levels_B.reshape(shape), query.truths.shape)
+    return jax.vmap(jnp.full_like)(query.truths, mean_answer(query._replace(truths=means_B)))
 
 
 nearest_seen = operator.attrgetter("nearest")
@@ -75,12 +76,8 @@ def knows_id(name: str) -> bool:
 def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
     """What `fit(codes (S, E), outputs (S, P), queries (B, E))` predicts of what is left after the
     mean output; beyond `MOST_POINTS` codes, from the `NEAREST_POINTS` nearest to each query.
-    ValueError for arrays that do not match or are not finite."""
+    ValueError for NaN or infinite values."""
     codes, truths, queries = (np.asarray(a, np.float64) for a in (codes_SxE, truths_Sx, codes_BxE))
-    if codes.ndim != 2 or queries.ndim != 2 or codes.shape[1] != queries.shape[1]:
-        raise ValueError(f"codes must be (S, E) and (B, E), not {codes.shape} and {queries.shape}")
-    if truths.ndim < 1 or len(truths) != len(codes):
-        raise ValueError(f"truths must be ({len(codes)}, ...), not {truths.shape}")
     if not all(np.isfinite(array).all() for array in (codes, truths, queries)):
         raise ValueError("codes or truths: NaN or infinite values")
     shape = len(queries), *truths.shape[1:]
@@ -91,14 +88,14 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
     np.add.at(flat_SxP, row_S.reshape(-1), truths.reshape(len(truths), -1))
     flat_SxP /= count[:, None]
 
-    def after_mean(codes_SxE, flat_SxP, queries_BxE):
-        mean = flat_SxP.mean(axis=0, keepdims=True)
-        if len(codes_SxE) == 1:
+    def fitted(rows, queries_BxE):
+        mean = flat_SxP[rows].mean(axis=0, keepdims=True)
+        if len(codes[rows]) == 1:
             return np.repeat(mean, len(queries_BxE), axis=0)
-        return mean + fit(codes_SxE, flat_SxP - mean, queries_BxE)
+        return mean + fit(codes[rows], flat_SxP[rows] - mean, queries_BxE)
 
     if len(codes) <= MOST_POINTS:
-        return after_mean(codes, flat_SxP, queries).reshape(shape)
+        return fitted(slice(None), queries).reshape(shape)
     predicted = []
     step = max(1, PAIRS_AT_ONCE // len(codes))
     for start in range(0, len(queries), step):
@@ -109,7 +106,7 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
         for query, apart_S, limit in zip(some, apart_QxS, limit_Q, strict=True):
             near = np.flatnonzero(apart_S <= limit)
             near = near[np.argsort(apart_S[near], kind="stable")[:NEAREST_POINTS]]
-            predicted.append(after_mean(codes[near], flat_SxP[near], query[None]))
+            predicted.append(fitted(near, query[None]))
     return np.concatenate(predicted).reshape(shape)
 
 
@@ -135,8 +132,8 @@ def _gaussian(codes_SxE, centred_SxP, queries_BxE):
 
 
 def _tangent(codes_SxE, centred_SxP, queries_BxE):
-    """What an infinitely wide ReLU network predicts that is trained until it fits the points (Lippl
-    and Stachenfeld 2024, arXiv:2405.16391). Beside every code stands a constant."""
+    """What an infinitely wide ReLU network that fits the points predicts (Lippl and Stachenfeld
+    2024, arXiv:2405.16391). Beside every code stands a constant."""
     constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
     # The codes are padded twice on purpose: of one array, NumPy computes A A^T by another BLAS
     # routine, whose last bits differ.
@@ -152,9 +149,7 @@ def _tangent(codes_SxE, centred_SxP, queries_BxE):
 
 def tangent_kernel(a_AxE, b_BxE):
     """(A, B): the neural tangent kernel (Jacot et al. 2018) of a ReLU network with `HIDDEN_LAYERS`
-    infinitely wide layers without biases: the recursion of Cho and Saul (2009). Weights are drawn
-    from N(0, 1); W units multiply their inputs' sum by sqrt(2 / W) (by 1 for the code).
-    """
+    infinitely wide layers without biases: the recursion of Cho and Saul (2009)."""
     norms_AxB = np.sqrt(np.outer(np.sum(a_AxE**2, axis=1), np.sum(b_BxE**2, axis=1)))
     covariance = tangent = a_AxE @ b_BxE.T
     for _ in range(HIDDEN_LAYERS):
@@ -176,111 +171,61 @@ interpolate, wide_network = (partial(_regression, fit) for fit in (_gaussian, _t
 FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
 
 
-# --- on a grid, from ID cells alone; NumPy, float64 ---------------------------------------------
+# --- of two factors, from ID cells alone; NumPy, float64 -----------------------------------------
 
 
-def query_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> Query:
-    """The query of all cells of a grid. ValueError if no cell is ID, or for truths that do not
-    match or are not finite."""
-    truths, held_out = np.asarray(truths_Bx, np.float64), grids.checked_mask(held_out_B, sizes)
-    if truths.ndim < 1 or len(truths) != len(held_out):
-        raise ValueError(f"truths must be ({len(held_out)}, ...), not {truths.shape}")
-    if not np.isfinite(truths).all():
-        raise ValueError("truths: NaN or infinite values")
-    nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)[0]]
-    grid = {"sizes": tuple(sizes), "ordered": ordered, "periods": periods}
-    return Query(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
+def grid_predictions(truths_Bx, held_out_B, sizes) -> dict:
+    """{predictor: (B, ...)} at all cells of a grid of two factors. ValueError if no cell is ID."""
+    truths, held_out = np.asarray(truths_Bx, np.float64), np.asarray(held_out_B)
+    seen_YxX = grids.over_grid(~held_out, sizes)
+    truths_YxXxP = grids.over_grid(truths.reshape(len(truths), -1), sizes)
+    predictions = {
+        "blank": np.zeros(truths.shape),
+        "id_constant": np.full(truths.shape, truths[~held_out].mean()),
+        "nearest_seen": truths[grids.nearest_seen(held_out, sizes)[0]],
+        "line_mean": line_mean(truths_YxXxP, seen_YxX),
+        "rank_one": rank_one(truths_YxXxP, seen_YxX),
+    }
+    return {name: values.reshape(truths.shape) for name, values in predictions.items()}
 
 
-def id_constant(query: Query):
-    return np.full(query.truths.shape, query.truths[~query.held_out].mean())
+def line_mean(truths_YxXxP, seen_YxX):
+    """Mean over row and column of the nearest ID outputs there. ValueError if a cell has none."""
+    total, lines = 0.0, 0
+    for axis, size in enumerate(seen_YxX.shape):
+        steps_VxV = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+        seen_LxV, truths_LxVxP = (np.moveaxis(a, axis, 1) for a in (seen_YxX, truths_YxXxP))
+        apart_LxVxV = np.where(seen_LxV[:, None], steps_VxV, np.inf)
+        nearest_LxVx1 = apart_LxVxV.min(axis=2, keepdims=True)
+        tied_LxVxV = np.isfinite(apart_LxVxV) & (apart_LxVxV == nearest_LxVx1)
+        weights_LxVxV = tied_LxVxV / np.maximum(tied_LxVxV.sum(axis=2, keepdims=True), 1)
+        total = total + np.moveaxis(weights_LxVxV @ truths_LxVxP, 1, axis)
+        lines = lines + np.moveaxis(tied_LxVxV.any(axis=2), 1, axis)
+    if not lines.all():
+        raise ValueError("some cell differs from every ID cell in more than one factor")
+    return total / lines[..., None]
 
 
-def line_mean(query: Query):
-    """Mean over the factors of the nearest ID outputs that differ in that factor alone; an ID cell
-    has its own.
-
-    Outputs at the same distance are averaged first; a line of cells without an ID cell is left out.
-    ValueError if all lines of a held-out cell are.
-    """
-    held_out, truths = query.held_out, np.array(query.truths)
-    indices, tables = grids.indices(query.grid["sizes"]), grids.offsets(**query.grid)
-    hidden_HxF, seen_SxF = indices[held_out], indices[~held_out]
-    step = max(1, PAIRS_AT_ONCE // len(seen_SxF))
-    means = [np.zeros((0, *truths.shape[1:]))]
-    for start in range(0, len(hidden_HxF), step):
-        cells_QxF = hidden_HxF[start : start + step]
-        same_QxSxF = cells_QxF[:, None] == seen_SxF[None]
-        weights_QxS, lines_Q = 0.0, 0
-        for f, apart_VxV in enumerate(tables):
-            on_line_QxS = np.delete(same_QxSxF, f, axis=2).all(axis=2)
-            distance_QxS = apart_VxV[cells_QxF[:, [f]], seen_SxF[None, :, f]]
-            apart_QxS = np.where(on_line_QxS, distance_QxS, np.inf)
-            nearest_Qx1 = apart_QxS.min(axis=1, keepdims=True)
-            tied_QxS = (apart_QxS == nearest_Qx1) & np.isfinite(apart_QxS)
-            count_Qx1 = tied_QxS.sum(axis=1, keepdims=True)
-            weights_QxS = weights_QxS + tied_QxS / np.maximum(count_Qx1, 1)
-            lines_Q = lines_Q + tied_QxS.any(axis=1)
-        if not np.all(lines_Q):
-            alone = cells_QxF[lines_Q == 0][:8].tolist()
-            raise ValueError(f"cells {alone} differ from every ID cell in more than one factor")
-        means.append(np.tensordot(weights_QxS / lines_Q[:, None], truths[~held_out], axes=1))
-    truths[held_out] = np.concatenate(means)
-    return truths
-
-
-def rank_one(query: Query):
-    """Each entry's values completed as a product a(x) b(y) ... by alternating least squares.
+def rank_one(truths_YxXxP, seen_YxX):
+    """Each entry's values completed as a product a(x) b(y) by alternating least squares.
 
     `NOISE`, as a share of the largest ID signal, counts as none: true bumps have rank one (Eq 13 to
     16), and their tails would complete them.
     """
-    flat_BxP = query.truths.reshape(len(query.truths), -1)
-    lit = lit_pixels(flat_BxP[~query.held_out], NOISE)
-    completed_BxP = np.zeros(flat_BxP.shape)
-    if not lit.any():
-        return completed_BxP.reshape(query.truths.shape)
-    seen = grids.over_grid(~query.held_out, query.grid["sizes"])
-    values_PxG = flat_BxP[:, lit].T.reshape(-1, *seen.shape) * seen
-    pixels = len(values_PxG)
-    # a cell with signal: the line with the most, axis after axis
-    cell, within = [], values_PxG
-    for axis in range(seen.ndim, 0, -1):
-        others = tuple(a for a in range(1, within.ndim) if a != axis)
-        index_P = np.argmax(np.sum(within**2, axis=others), axis=1)
-        index_Px1 = index_P.reshape(-1, *(1,) * (within.ndim - 1))
-        within = np.take_along_axis(within, index_Px1, axis=axis)[..., 0]
-        cell.insert(0, index_P)
-    functions = grids.lines_through(values_PxG, cell)
+    lit_P = lit_pixels(truths_YxXxP[seen_YxX], NOISE)
+    values_PxYxX = np.moveaxis(truths_YxXxP[..., lit_P] * seen_YxX[..., None], 2, 0)
+    brightest_P = np.argmax(np.sum(values_PxYxX**2, axis=1), axis=1)
+    b_PxY = np.take_along_axis(values_PxYxX, brightest_P[:, None, None], axis=2)[..., 0]
     for _ in range(SWEEPS):
-        for axis in reversed(range(seen.ndim)):
-            others = [function for a, function in enumerate(functions) if a != axis]
-            rows_PxR = _unit(grids.products(others, pixels))
-            shape = rows_PxR.shape[1], seen.shape[axis]
-            values_PxRxV = np.moveaxis(values_PxG, axis + 1, -1).reshape(-1, *shape)
-            seen_RxV = np.moveaxis(seen, axis, -1).reshape(shape)
-            fitted_PxV = np.einsum("pnm,pn->pm", values_PxRxV, rows_PxR)
-            functions[axis] = fitted_PxV / (rows_PxR**2 @ seen_RxV + NOISE**2)
-    functions[1:] = map(_unit, functions[1:])
-    completed_BxP[:, lit] = grids.products(functions, pixels).T
-    return completed_BxP.reshape(query.truths.shape)
-
-
-def _unit(vectors_PxN):
-    return vectors_PxN / np.linalg.norm(vectors_PxN, axis=1, keepdims=True)
-
-
-def blank(query: Query):
-    return np.zeros(query.truths.shape)
-
-
-GRID_PREDICTORS = {
-    "blank": blank,
-    "id_constant": id_constant,
-    "nearest_seen": nearest_seen,
-    "line_mean": line_mean,
-    "rank_one": rank_one,
-}
+        unit_PxY = b_PxY / np.linalg.norm(b_PxY, axis=1, keepdims=True)
+        a_PxX = np.einsum("pyx,py->px", values_PxYxX, unit_PxY)
+        a_PxX /= unit_PxY**2 @ seen_YxX + NOISE**2
+        unit_PxX = a_PxX / np.linalg.norm(a_PxX, axis=1, keepdims=True)
+        b_PxY = np.einsum("pyx,px->py", values_PxYxX, unit_PxX)
+        b_PxY /= unit_PxX**2 @ seen_YxX.T + NOISE**2
+    completed_YxXxP = np.zeros(truths_YxXxP.shape)
+    completed_YxXxP[..., lit_P] = np.einsum("py,px->yxp", b_PxY, unit_PxX)
+    return completed_YxXxP
 
 
 def lit_pixels(targets_seen_Bx, threshold: float = 0.01):

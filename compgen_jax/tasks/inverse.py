@@ -105,7 +105,7 @@ def _reversed(task: Task, example, **fields) -> Task:
         example=example,
         **{name: defaults[name] for name in ("loss", "prediction", "truth", "nearest", "parts")},
         accuracy="exact_accuracy",
-        baselines=baselines.BASELINES | {"mean_answer": mean_answer},
+        baselines=baselines.BASELINES | {"mean_answer": baselines.mean_answer},
         **fields,
     )
 
@@ -154,13 +154,3 @@ def factor_scores(prediction, truth, point, factors) -> dict:
             scores[f"{factor.name}_mse"] = jnp.square(off) / float(np.var(factor.values))
         scores[f"{factor.name}_error"] = off
     return scores
-
-
-def mean_answer(query: baselines.Query):
-    """The mean truth, entry by entry, of seen and of held-out points apart."""
-    held_out_Bx1 = jnp.asarray(query.held_out)[:, None]
-    means = [
-        jnp.mean(query.truths, axis=0, where=mask_Bx1, keepdims=True)
-        for mask_Bx1 in (held_out_Bx1, ~held_out_Bx1)
-    ]
-    return jnp.where(held_out_Bx1, *means)

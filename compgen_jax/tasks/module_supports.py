@@ -131,19 +131,7 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
     n, kind = n_seen(settings, modules, most), settings.name
     rng, sets_TxM = np.random.default_rng(settings.seed), all_sets(modules, most)
     none_T, groups = np.zeros(len(sets_TxM), bool), [np.arange(modules)]
-    options_T = ~none_T
-    if kind == "popular":
-        # the number of sets with one of the first 1, 2, ... modules
-        touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
-        hubs = int((touching <= n).sum())
-        seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
-        for _ in range(DRAWS):
-            filled_T = _filled(rng, seen_T, next_T, n)
-            if connects(sets_TxM[filled_T]):
-                return filled_T
-        # no hub: module 0 in every set
-        order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])
-        return _filled(rng, _tree(sets_TxM, most, order, lambda joined: 0), next_T, n)
+    always_T, options_T = none_T, ~none_T
     if kind == "unpopular":
         core = max(c for c in range(1, modules) if n_sets(c, most) + modules - c <= n)
         seen_T = ~sets_TxM[:, core:].any(1)
@@ -151,24 +139,12 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
         seen_T[index_of(np.eye(modules, dtype=bool)[core:] | (np.arange(modules) == 0))] = True
         seen_T[np.flatnonzero(fits_T & ~seen_T)[: n - seen_T.sum()]] = True
         return seen_T
-    if kind == "equal":
-        for _ in range(DRAWS):
-            seen_T = _evened(rng, sets_TxM, _filled(rng, none_T, options_T, n), none_T)
-            if connects(sets_TxM[seen_T]):
-                return seen_T
-        # the most equal of some supports that contain a path, in which no module occurs thrice
-        closest_T, least = None, np.inf
-        for _ in range(DRAWS):
-            order = rng.permutation(modules)
-            path_T = _tree(sets_TxM, most, order, lambda joined: joined - 1)
-            seen_T = _evened(rng, sets_TxM, _filled(rng, path_T, options_T, n), path_T)
-            spread = np.ptp(sets_TxM[seen_T].sum(0))
-            if spread < least:
-                closest_T, least = seen_T, spread
-            if spread <= 1:
-                break
-        return closest_T
-    if kind == "non_compositional":
+    if kind == "popular":
+        # the number of sets with one of the first 1, 2, ... modules
+        touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
+        hubs = int((touching <= n).sum())
+        always_T, options_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
+    elif kind == "non_compositional":
         options_T, groups = ~sets_TxM[:, -1], [np.arange(modules - 1)]
     elif kind == "disconnected":
         sizes = range(1, modules // 2 + 1)
@@ -177,16 +153,32 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
         groups = np.split(np.arange(modules), [first])
     # n of the options at random such that every group of modules is connected in itself
     for _ in range(DRAWS):
-        seen_T = _filled(rng, none_T, options_T, n)
+        seen_T = _filled(rng, always_T, options_T, n)
+        if kind == "equal":
+            seen_T = _evened(rng, sets_TxM, seen_T, none_T)
         if all(connects(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
             return seen_T
-    trees = [_tree(sets_TxM, most, rng.permutation(group), rng.integers) for group in groups]
-    return _filled(rng, np.any(trees, axis=0), options_T, n)
+    # around the fewest sets that connect: of equal ones a path, of popular ones, which then have no
+    # hub, sets of module 0
+    joint = {"equal": lambda joined: joined - 1, "popular": lambda joined: 0}
+    for _ in range(DRAWS):
+        orders = [rng.permutation(group) for group in groups]
+        if kind == "popular":
+            orders[0] = np.append(0, orders[0][orders[0] > 0])
+        trees = [_tree(sets_TxM, most, o, joint.get(kind, rng.integers)) for o in orders]
+        tree_T = np.any(trees, axis=0)
+        seen_T = _filled(rng, tree_T, options_T, n)
+        if kind != "equal":
+            break
+        seen_T = _evened(rng, sets_TxM, seen_T, tree_T)
+        if np.ptp(sets_TxM[seen_T].sum(0)) <= 1:
+            break
+    return seen_T
 
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
-    """As many seen sets of the same sizes, whose modules occur equally often, to 1, if fixed sets
-    allow: the least used module replaces the most used one where the new set is unseen."""
+    """As many sets of the same sizes, whose modules occur equally often, to 1, if fixed sets allow:
+    the least used module replaces the most used one where the new set is unseen."""
     seen_T, use_M = seen_T.copy(), sets_TxM[seen_T].sum(0)
     while True:
         most_used, least_used = use_M.argmax(), use_M.argmin()

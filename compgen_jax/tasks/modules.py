@@ -77,7 +77,7 @@ class LatentTask(Family):
         ]
         active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
         keys = jax.random.split(stream(self.seed, "tests"), len(active))
-        points = _weigh_all(keys, active, self.weights)
+        points = jax.jit(jax.vmap(partial(weigh, law=self.weights)))(keys, active)
         constants = replace(self, support=ModuleSupportConfig())
 
         def facts():
@@ -212,26 +212,17 @@ def weigh(key, active_M, law: str):
     return active_M * (0.5 + 0.5 * share / (jnp.sum(share) + 1))
 
 
-@partial(jax.jit, static_argnums=2)
-def _weigh_all(keys, active, law: str):
-    return jax.vmap(partial(weigh, law=law))(keys, active)
-
-
 def draw_latent(key, dataset: sampling.Table, law: str):
     return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
-def draw_inputs(key, samples: int, settings: Modules):
-    """(S, I) uniform in [-1, 1]."""
-    return jax.random.uniform(key, (samples, settings.inputs), minval=-1.0)
-
-
 def example(key, point, settings: Modules, teacher: Teacher) -> Example:
     """((code (E,), inputs (S, I)), outputs (S, O)); the key draws the inputs."""
-    inputs = draw_inputs(key, settings.samples, settings)
+    draw = partial(jax.random.uniform, minval=-1.0)
+    inputs = draw(key, (settings.samples, settings.inputs))
     if settings.code.name == "fewshot":
         key = jax.random.fold_in(key, sampling.tag("fewshot"))
-        paired = draw_inputs(key, settings.code.pairs, settings)
+        paired = draw(key, (settings.code.pairs, settings.inputs))
         code = jnp.concatenate([paired, respond(teacher, point, paired)], axis=1).ravel()
     else:
         code = module_codes.encode(point, settings.code)
@@ -272,11 +263,9 @@ def derived(means: dict) -> dict:
 def sum_of_singles(query: baselines.Query, teacher: Teacher):
     """The sum of the teacher's answers for each active module alone, with its weight."""
 
-    def predict(latent, inputs):
-        alone = jax.vmap(respond, (None, 0, None))(teacher, jnp.diag(latent), inputs)
-        return jnp.sum(alone, axis=0)
-
-    return jax.vmap(predict)(jnp.asarray(query.points), query.inputs[1])
+    alone = jax.vmap(jax.vmap(respond, (None, 0, None)), (None, 0, 0))
+    singles = jax.vmap(jnp.diag)(jnp.asarray(query.points))
+    return jnp.sum(alone(teacher, singles, query.inputs[1]), axis=1)
 
 
 def bilinear(query: baselines.Query, settings: Modules):
@@ -284,14 +273,9 @@ def bilinear(query: baselines.Query, settings: Modules):
     sets."""
     with jax.ensure_compile_time_eval():
         weights_MxIxO = _bilinear_map(settings)
-    latents, inputs = _with_ones(jnp, jnp.asarray(query.points), query.inputs[1])
+    latents = jnp.insert(jnp.asarray(query.points), 0, 1, axis=-1)
+    inputs = jnp.insert(query.inputs[1], 0, 1, axis=-1)
     return jnp.einsum("bm,bsi,mio->bso", latents, inputs, weights_MxIxO)
-
-
-def _with_ones(numpy, *arrays):
-    return [
-        numpy.concatenate([numpy.ones((*array.shape[:-1], 1)), array], axis=-1) for array in arrays
-    ]
 
 
 @functools.lru_cache(maxsize=256)
@@ -303,7 +287,7 @@ def _bilinear_map(settings: Modules):
     dataset = sampling.padded(LatentTask.make(settings).dataset(None), capacity)
     fitted = _fitted_tasks(constants, dataset, draw_teacher(constants)[:3])
     latents_BxM, inputs_BxSxI, answers_BxSxO = (np.asarray(a, np.float64) for a in fitted)
-    latents_BxM, inputs_BxSxI = _with_ones(np, latents_BxM, inputs_BxSxI)
+    latents_BxM, inputs_BxSxI = (np.insert(a, 0, 1, axis=-1) for a in (latents_BxM, inputs_BxSxI))
     answers = answers_BxSxO.reshape(-1, settings.outputs)
     features = np.einsum("bm,bsi->bsmi", latents_BxM, inputs_BxSxI).reshape(len(answers), -1)
     gram = features.T @ features
@@ -319,8 +303,8 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
 
     def draw(key):
         latent = draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
-        inputs = draw_inputs(jax.random.fold_in(key, 1), settings.samples, settings)
-        return latent, inputs, respond(teacher, latent, inputs)
+        (_, inputs), outputs = example(jax.random.fold_in(key, 1), latent, settings, teacher)
+        return latent, inputs, outputs
 
     return jax.vmap(draw)(jax.random.split(stream(settings.seed, "bilinear"), FITTED))
 
@@ -391,9 +375,9 @@ def _means_and_code_r2(settings: Modules):
 
 
 def affine_r2(codes_BxE, latents_BxM) -> float:
-    """R^2 of an affine map from codes to latents, fitted to one half and measured on the other."""
+    """R^2 of an affine map from codes to latents, fitted to the first half, of the second."""
     half = len(codes_BxE) // 2
-    (codes,) = _with_ones(np, codes_BxE.astype(np.float64))
+    codes = np.insert(codes_BxE.astype(np.float64), 0, 1, axis=-1)
     fitted, *_ = np.linalg.lstsq(codes[:half], latents_BxM[:half], rcond=1e-9)
     others = latents_BxM[half:]
     total = np.square(others - others.mean(axis=0)).sum()
@@ -401,7 +385,6 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
 
 
 def is_among(points, sets):
-    """(...,) bool: whether the active modules of points (..., M) are one of the sets (S, M)
-    bool; NumPy."""
+    """(...,) bool NumPy: whether points (..., M) have the modules of one of the sets (S, M)."""
     powers = np.uint64(2) ** np.arange(sets.shape[-1], dtype=np.uint64)
     return np.isin((np.asarray(points) > 0) @ powers, sets @ powers)

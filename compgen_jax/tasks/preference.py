@@ -8,7 +8,6 @@ Shape letters: C free cells, N objects, L = 2^N sets of objects that may be left
 object's the lowest), A actions, D steps of an episode.
 """
 
-import functools
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +18,7 @@ import numpy as np
 import optax
 
 from compgen_jax.settings import number
-from compgen_jax.tasks import baselines, module_codes, module_supports, modules, sampling
+from compgen_jax.tasks import baselines, module_codes, modules
 from compgen_jax.tasks.modules import LatentTask
 from compgen_jax.tasks.task import Example, refuse
 
@@ -73,20 +72,10 @@ class Preference(LatentTask):
         })  # fmt: skip
         super().check(config)
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019  (settings are few and small)
     def code_r2(self):
-        sets = module_supports.all_sets(self.modules, self.most)
-        table = sampling.table(jnp.asarray(sets, jnp.float32))
-
-        @jax.jit
-        @jax.vmap
-        def draw(key):
-            latent = modules.draw_latent(key, table, self.weights)
-            return latent, module_codes.encode(latent, self.code)
-
-        keys = jax.random.split(modules.stream(self.seed, "codes"), modules.FITTED)
-        latents, codes = jax.device_get(draw(keys))
-        return modules.affine_r2(codes, latents)
+        latents = self.make().points
+        codes = jax.vmap(partial(module_codes.encode, settings=self.code))(latents)
+        return modules.affine_r2(np.asarray(codes), latents)
 
     def fields(self, constants):
         basis = draw_basis(constants)
@@ -118,8 +107,8 @@ class Episode(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """For every step (D,) of an episode: the agent's free cell and the objects left before its
-    action, the action, and whether the episode has not ended before."""
+    """By step (D,): the agent's free cell and the objects left before its action, the action, and
+    whether the episode goes on."""
 
     cells: jax.Array
     objects: jax.Array
@@ -182,9 +171,8 @@ def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
 
 
 def example(key, point, settings: Preference, basis) -> Example:
-    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))). An observation has,
-    for each cell, the feature of an object that is left, the agent and the wall; divided by the
-    root mean square."""
+    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))). An observation has
+    each cell's object that is left, agent and wall, divided by the root mean square."""
     episode = draw_episode(key, settings)
     cells, objects, actions, mask = walk(point, episode, settings, basis)
     channels, free = settings.features + 2, jnp.asarray(FREE)
@@ -205,7 +193,8 @@ def example(key, point, settings: Preference, basis) -> Example:
 
 def cross_entropy(logits_DxA, target):
     actions, mask = target
-    return _mean(optax.softmax_cross_entropy_with_integer_labels(logits_DxA, actions), mask)
+    losses_D = optax.softmax_cross_entropy_with_integer_labels(logits_DxA, actions)
+    return jnp.mean(losses_D, where=mask)
 
 
 def as_shares(target):
@@ -224,14 +213,10 @@ def scores(shares, truth, point) -> dict:
     mask = jnp.any(truth > 0, axis=-1)
     right = jnp.argmax(shares, axis=-1) == jnp.argmax(truth, axis=-1)
     return {
-        "miss": _mean(1 - jnp.sum(shares * truth, axis=-1), mask),
-        "step_accuracy": _mean(right, mask),
+        "miss": jnp.mean(1 - jnp.sum(shares * truth, axis=-1), where=mask),
+        "step_accuracy": jnp.mean(right, where=mask),
         "episode_accuracy": jnp.all(right | ~mask),
     }
-
-
-def _mean(values_D, mask_D):
-    return jnp.sum(jnp.where(mask_D, values_D, 0)) / jnp.sum(mask_D)
 
 
 # --- trivial predictors ----------------------------------------------------------------------

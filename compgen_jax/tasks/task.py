@@ -58,9 +58,8 @@ class Task(NamedTuple):
     factors:    the first varies fastest over the cells.
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
-    dataset:    key -> a pytree of arrays: what training may show to one seed. It is traced, so that
-                different supports and sizes share a compilation. Columns of points beyond the
-                factors' are for `example` alone.
+    dataset:    key -> a pytree of arrays, traced: what training may show to one seed. Columns of
+                points beyond the factors' are for `example` alone.
     examples:   their number in the dataset; 0 for points drawn afresh, which have no epochs.
     next_batch: key, step, dataset, batch size -> points (B, F), whether each counts (B,) bool.
     loss:       output, target -> scalar, for one example.
@@ -74,8 +73,8 @@ class Task(NamedTuple):
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right; '' if there is none.
     baselines:  trivial predictors by name: `baselines.Query` -> predictions (B, ...).
-    interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
-                `baselines.interpolate`): not where the example's key draws most of an input.
+    interpolated: whether a kernel over the model's inputs is a trivial predictor too: not where the
+                example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
     sampled:    whether `points` are only some cells of a grid: see `on_grid`.
     between:    whether points between the cells have examples of their own.
@@ -86,8 +85,7 @@ class Task(NamedTuple):
     describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
-    units:      sizes by name, multiples of which a search may try (`SearchConfig.per`); None for a
-                size that these settings lack.
+    units:      sizes by name, multiples of which a search may try (`SearchConfig.per`), or None.
     check:      a seed's dataset, concrete -> None; raises ConfigError if it is of no use.
     """
 
@@ -178,8 +176,7 @@ def cells(factors) -> np.ndarray:
 
 
 def point_of(factors, values) -> np.ndarray:
-    """(F,) float32 of one value for each factor: a number, its text, or a label. Raises
-    ValueError."""
+    """(F,) float32 of a number, its text or a label for each factor. Raises ValueError."""
     if len(values) != len(factors):
         names = ", ".join(factor.name for factor in factors)
         raise ValueError(f"give a value for each factor: {names}")
@@ -212,7 +209,7 @@ def numpy_of(values):
 
 def nearest_values(factors, points):
     """(..., F) int: the index of each factor's value nearest to each point (..., F); NumPy or JAX.
-    Columns beyond the factors' are not read; a missing value is nearest to the first."""
+    A missing value is nearest to the first."""
     numpy = numpy_of(points)
     points, indices = numpy.asarray(points), []
     for index, factor in enumerate(factors):
@@ -225,29 +222,28 @@ def nearest_values(factors, points):
 
 
 def nearest_cell(factors, points):
-    """(...,) int: the index, among all combinations, of the cell nearest to each point (..., F)."""
+    """(...,) int: the index of the cell nearest to each point (..., F)."""
     return nearest_values(factors, points) @ np.cumprod([1, *counts(factors)[:-1]])
 
 
 def geometry(factors) -> dict:
     """The arguments of `grids.nearest_seen` that say how far apart cells are."""
-    periods = []
-    for factor in factors:
-        turns = math.isfinite(factor.period) and len(factor.values) > 1
-        periods.append(factor.period / float(np.mean(np.diff(factor.values))) if turns else None)
-    return {
-        "sizes": counts(factors),
-        "ordered": tuple(factor.real for factor in factors),
-        "periods": tuple(periods),
-    }
+    periods = [
+        factor.period / float(np.mean(np.diff(factor.values)))
+        if math.isfinite(factor.period) and len(factor.values) > 1
+        else None
+        for factor in factors
+    ]
+    ordered = tuple(factor.real for factor in factors)
+    return {"sizes": counts(factors), "ordered": ordered, "periods": tuple(periods)}
 
 
 # --- the nearest seen point ------------------------------------------------------------------
 
 
 def nearest_seen(task: Task, held_out_B):
-    """(indices (B,), distances (B,)) of the nearest seen point of every point, in cells of a grid,
-    or else in the factors' values. ValueError if no point is seen."""
+    """(indices (B,), distances (B,)) of the nearest seen point of every point, in cells of a grid
+    or else in values. ValueError if no point is seen."""
     if has_grid(task):
         return grids.nearest_seen(held_out_B, **geometry(task.factors))
     seen = np.flatnonzero(~np.asarray(held_out_B))
@@ -277,8 +273,8 @@ def distance_to_seen(task: Task, held_out_B):
 
 
 def nearest_with_same(task: Task, held_out_B, fixed):
-    """(B,) index of the nearest seen point with the same values of the `fixed` factors, (F,) bool;
-    where there is none, of the nearest seen point."""
+    """(B,) index of the nearest seen point, if possible with the same values of the `fixed`
+    factors, (F,) bool."""
     if not any(fixed):
         return nearest_seen(task, held_out_B)[0]
     if has_grid(task):
@@ -294,8 +290,8 @@ def nearest_with_same(task: Task, held_out_B, fixed):
 
 
 def with_lookups_along_factors(task: Task) -> Task:
-    """With `nearest_along_FACTOR`: the truth at the nearest seen point that differs in this factor
-    alone. None without a grid."""
+    """With `nearest_along_FACTOR` on a grid: the truth at the nearest seen point that differs in
+    this factor alone."""
     if not has_grid(task):
         return task
     lookups = {}
@@ -366,11 +362,9 @@ def query(task: Task, key) -> baselines.Query:
         of_all = np.asarray(task.nearest(own_points))
         nearest = np.where(np.isnan(of_all), own_points, of_all)
     inputs, targets = examples_at(task, key, own_points)
-    others = (examples_at(task, key, near).target for near in (nearest, same_labels))
-    truths, nearest, same_labels = (
-        jax.vmap(partial(truth, task))(target) for target in (targets, *others)
-    )
-    return baselines.Query(own_points, inputs, truths, nearest, held_out, same_labels)
+    others = [examples_at(task, key, near).target for near in (nearest, same_labels)]
+    truths = [jax.vmap(partial(truth, task))(target) for target in (targets, *others)]
+    return baselines.Query(own_points, inputs, *truths[:2], held_out, truths[2])
 
 
 def _mask(held_out, points):
@@ -380,29 +374,27 @@ def _mask(held_out, points):
 
 
 def real_points(task: Task, key, count: int):
-    """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
-    factor takes any of its values. (0, F) if there are none."""
-    factors, firsts, extents = task.factors, [], []
+    """(count, F) real points, uniform over the seen part of the box that the cells span; (0, F) if
+    there are none."""
+    factors = task.factors
     if not (task.between and has_grid(on_grid(task)) and any(factor.real for factor in factors)):
         return jnp.zeros((0, len(factors)))
-    for factor in factors:
-        first, last = float(factor.values[0]), factor.values[-1]
-        if math.isfinite(factor.period):  # once round, for an angle
-            last = factor.values[0] + factor.period
-        firsts.append(first)
-        extents.append(float(last) - first)
+    firsts = jnp.array([float(factor.values[0]) for factor in factors])
+    extents = [  # once round, for an angle
+        factor.period if math.isfinite(factor.period) else float(np.ptp(factor.values))
+        for factor in factors
+    ]
 
     def with_labels(key, point):
         for index, factor in enumerate(factors):
             if not factor.real:
                 values = jnp.asarray(factor.values, jnp.float32)
-                chosen = jax.random.randint(jax.random.fold_in(key, index), (), 0, len(values))
-                point = point.at[index].set(values[chosen])
+                label = jax.random.choice(jax.random.fold_in(key, index), values)
+                point = point.at[index].set(label)
         return point
 
     def draw(key):
         rejected = lambda point: task.held_out(with_labels(key, point))
-        point = sampling.by_rejection(key, jnp.array(firsts), jnp.array(extents), rejected)
-        return with_labels(key, point)
+        return with_labels(key, sampling.by_rejection(key, firsts, jnp.array(extents), rejected))
 
     return jax.vmap(draw)(jax.random.split(key, count))

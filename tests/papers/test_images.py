@@ -60,11 +60,11 @@ def test_peaks_are_in_line_more_often_than_by_chance():
 
 def test_shares_of_trivial_predictors_are_counted_one_by_one():
     cells = decoder(blank)
-    known = baselines.query_on_grid(cells.truths, cells.held_out, cells.sizes)
+    predictions = baselines.grid_predictions(cells.truths, cells.held_out, cells.sizes)
     shares = image_quantities.trivial_shares(cells)
-    assert shares.keys() == baselines.GRID_PREDICTORS.keys() and max(shares.values()) > 0
-    for name, predict in baselines.GRID_PREDICTORS.items():
-        drawn = zip(predict(known), known.truths, known.nearest, strict=True)
+    assert shares.keys() == predictions.keys() and max(shares.values()) > 0
+    for name, predicted in predictions.items():
+        drawn = zip(predicted, cells.truths, predictions["nearest_seen"], strict=True)
         hits = [images.rendered(*each) for each in drawn]
         assert shares[name] == pytest.approx(np.mean(np.array(hits)[cells.held_out])), name
 

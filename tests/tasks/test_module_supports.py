@@ -77,7 +77,7 @@ def test_the_sets_that_are_drawn_stay_what_runs_were_trained_on():
 @pytest.mark.parametrize(("modules", "most"), [(3, 2), (8, 3), (16, 5)])
 def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind, modules, most):
     """Of equal ones, on a path at the first draw."""
-    monkeypatch.setattr(module_supports, "DRAWS", int(kind == "equal"))
+    monkeypatch.setattr(module_supports, "DRAWS", 1)
     monkeypatch.setattr(module_supports, "connects", lambda sets: False)
     least, _ = limits(kind, modules, most)
     for n in range(least, least + 3):

@@ -67,12 +67,13 @@ def from_codes(run, share=rendered) -> dict:
 
 def trivial_shares(cells: CellResults) -> dict[str, float]:
     """The share of held-out cells that every trivial predictor renders, by name. They know the true
-    images of all ID cells (`baselines.GRID_PREDICTORS`)."""
+    images of all ID cells (`baselines.grid_predictions`)."""
     ood = cells.held_out
-    known = baselines.query_on_grid(cells.truths, ood, cells.sizes)
+    predictions = baselines.grid_predictions(cells.truths, ood, cells.sizes)
+    nearest = predictions["nearest_seen"][ood]
     return {
-        name: float(all_rendered(predict(known)[ood], cells.truths[ood], known.nearest[ood]).mean())
-        for name, predict in baselines.GRID_PREDICTORS.items()
+        name: float(all_rendered(drawn[ood], cells.truths[ood], nearest).mean())
+        for name, drawn in predictions.items()
     }
 
 

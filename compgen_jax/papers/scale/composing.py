@@ -81,12 +81,10 @@ more_sets_raise_the_gain = more_sets_help.variant(
 @claim(
     "S1a.interpolation",
     figure="same_examples",
-    cases=[
-        {"case": case, "support": support}
-        for case, support in (
-            *((f"{sets} sets", f"{sets}_width_256") for sets in (9, 22, 44, 69)),
-            *((s, f"44_width_256_{s}") for s in ("equal", "popular", "unpopular", "disconnected")),
-        )
+    cases=[{"case": f"{sets} sets", "support": f"{sets}_width_256"} for sets in (9, 22, 44, 69)]
+    + [
+        {"case": support, "support": f"44_width_256_{support}"}
+        for support in ("equal", "popular", "unpopular", "disconnected")
     ],
     runs={"student": "few_modules_8_seen_{support}"},
 )

@@ -6,9 +6,8 @@ own:
     k_hot    exact for weights of 0 and 1, with 2MH + H neurons
     graded   near the teacher for all weights in [0, 1], with 2HI knots + 2H neurons at any M
 
-The mixed weight matrix is linear in the task's weights. So `graded` approximates only its H I
-products with x. The error is proportional to the range of the mixed entries. A teacher's own range
-grows with M, up to the range that entries of at most `largest_entry` allow.
+The mixed weight matrix is linear in the task's weights, so `graded` approximates only its H I
+products with x, with an error proportional to the range of the mixed entries.
 
 Dimensions: M modules, H hidden units, I inputs, O outputs, B examples.
 """
@@ -60,8 +59,8 @@ def largest_entry(inputs: int) -> float:
 
 
 def draw_tasks(key, teacher: Teacher, count: int, law: str):
-    """Weights (B, M) of tasks and one input (B, I) to each, uniform in [-1, 1]. Of min(K, M) active
-    modules, every set being as likely, each has a weight drawn from LAWS[law]."""
+    """Weights (B, M) of tasks, from LAWS[law] for a random set of min(K, M) modules, and one input
+    (B, I) to each, uniform in [-1, 1]."""
     modules, _, inputs = teacher.weights.shape
     set_key, level_key, x_key = jax.random.split(key, 3)
     order_BxM = jnp.argsort(jax.random.uniform(set_key, (count, modules)), axis=1)
@@ -98,12 +97,11 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> tuple:
     """The network of 2HI knots + 2H neurons that is near the teacher at weights in [0, 1] of which
     at most K are not 0.
 
-    An entry p of the mixed weights is linear in z and has known ends: the teacher's own or, for an
-    error that does not depend on M, those that entries of at most `largest` in size allow. So
-    p = middle + half u with u in [-1, 1], and p x = middle x + half ((u + x)^2 - (u - x)^2) / 4. On
-    [-2, 2] a square is interpolated between equidistant points, `knots` of them inside, and is then
-    linear but for one ReLU at each of these. The linear parts and the bias pass through one neuron
-    per hidden unit, shifted so that it is always active.
+    An entry p of the mixed weights has known ends: the teacher's own or those that entries of at
+    most `largest` in size allow. So p = middle + half u with u in [-1, 1], and
+    p x = middle x + half ((u + x)^2 - (u - x)^2) / 4. On [-2, 2] a square is interpolated between
+    `knots` inner points, with one ReLU at each. The linear parts and the bias pass through one
+    neuron per hidden unit, shifted so that it is always active.
     """
     weights_MxHxI, biases_MxH, readout_OxH = (np.asarray(a, np.float64) for a in teacher[:3])
     modules, hidden, inputs = weights_MxHxI.shape
@@ -149,11 +147,9 @@ applied, responded = (jax.jit(jax.vmap(function, (None, 0, 0))) for function in 
 
 
 def table(law: str, modules, seeds, knots=(None,), size=16, most=3, count=1000, common=False):
-    """A row per number of modules, seed of teacher and tasks, and knots, with H = I = O = `size`:
-    modules, knots, neurons, seed, max_error, rmse and r2, pooled around each output's mean.
-
-    The network is `k_hot` where knots are None, else `graded`; common: on the interval that the law
-    of the entries allows, in place of the teacher's own."""
+    """A row per number of modules, seed and knots, with H = I = O = `size`; r2 is pooled. Its
+    network is `k_hot` where knots are None, else `graded`; common: on the interval that the law of
+    the entries allows, in place of the teacher's own."""
     rows, largest = [], largest_entry(size) if common else None
     for number, seed in product(modules, seeds):
         teacher_key, task_key = jax.random.split(jax.random.key(seed))
@@ -179,8 +175,8 @@ def table(law: str, modules, seeds, knots=(None,), size=16, most=3, count=1000, 
 
 
 def scaling(rows, error: float) -> tuple[dict, dict]:
-    """By (modules, seed) of `table`: the slope of log RMSE on log knots; and the neurons with which
-    RMSE / standard deviation is `error`, log-log between the rows, NaN outside of them."""
+    """By (modules, seed): the slope of log RMSE on log knots; and the neurons with which RMSE /
+    standard deviation is `error`, log-log between the rows, else NaN."""
     slopes, needed = {}, {}
     for case, of_teacher in pd.DataFrame(rows).sort_values("knots").groupby(["modules", "seed"]):
         log_knots, log_rmse = np.log(of_teacher.knots), np.log(of_teacher.rmse)

@@ -15,10 +15,9 @@ from compgen_jax.runs import measure, results
 
 
 def told_and_drawn(run):
-    """(2, S): Spearman's correlation over held-out combinations of how well linear probes, fitted
-    on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
-    late checkpoints that render the combination. First for the network's layer, then for the same
-    layer before training; NaN where a seed draws, or tells, all combinations alike."""
+    """(2, S): Spearman's correlation over held-out combinations of how well probes read all factors
+    off the last hidden layer, trained or untrained, with the share of late checkpoints that render
+    the combination; NaN where a seed draws, or tells, all alike."""
     recorder, drawn = measure.recorder(run.end, "points"), run.late.cells.scores["rendered"]
     drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
     labels = [not factor.real for factor in recorder.task.factors]

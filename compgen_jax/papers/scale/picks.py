@@ -10,10 +10,8 @@ from compgen_jax.tasks import module_supports
 
 
 def more(runs: dict) -> dict[str, Run]:
-    """Runs that are made of others, or written down: `constructions`, and for each network of the
-    middle scale its draws in order, by name without the draw ('draws_...'). Claims compare draw by
-    draw, with the same teacher, split and seed, so a network counts if it has every draw that any
-    has."""
+    """`constructions`, and for each network of the middle scale its draws as one run ('draws_...').
+    Claims compare draw by draw, so a network counts if it has every draw that any has."""
     by_network, draws = {}, set()
     for name, run in runs.items():
         if name.startswith("middle_"):
@@ -44,8 +42,8 @@ def sets_seen(config: Config) -> int:
 
 
 def seen_by_width(runs) -> dict[int, list]:
-    """{width: runs by rising number of sets seen}, of widths at which every such number was
-    trained. All runs have the number of modules that has the most such runs."""
+    """{width: runs by rising number of sets seen}, of widths at which every number was trained, of
+    the number of modules with the most such runs."""
     largest = {}
     for _, of_modules in _plain(runs).groupby("modules"):
         widths = {
@@ -60,7 +58,7 @@ def seen_by_width(runs) -> dict[int, list]:
 
 def seen_by_modules(runs, model: str = "task_mlp") -> dict[int, list]:
     """{number of modules: runs by rising number of sets seen}, at least two, at the width of most
-    runs. Shares are those that are held out of every number of modules."""
+    runs, of shares that are held out of every number of modules."""
     table = _plain(runs, model)
     table = table[table.width == table.width.mode().min()]
     common = table.groupby("share").modules.nunique() == table.modules.nunique()

@@ -24,9 +24,8 @@ def scores(runs, name: str):
 
 
 def needed_for(sizes_K, scores_KxS, target: float = COMPOSED):
-    """(S,): the size that gives the target score, between the last size below it and the next,
-    linear in the size's logarithm. It is 0 if all sizes reach the target, so that fewer might, and
-    NaN if the largest does not."""
+    """(S,): the size that gives the target score, linear in its logarithm beyond the last below it;
+    0 if all sizes reach the target, NaN if the largest does not."""
     order = np.argsort(sizes_K)
     logs, needed = np.log(np.asarray(sizes_K, float)[order]), []
     for values in np.asarray(scores_KxS)[order].T:
@@ -42,8 +41,7 @@ def needed_for(sizes_K, scores_KxS, target: float = COMPOSED):
 
 
 def exponent(sizes_G, needed_GxS, least: str):
-    """(S,): the slope of the logarithm of what is needed (`needed_for`) on that of sizes; nothing
-    is concluded from thresholds that are only bounds, as `least` is enough or all too few."""
+    """(S,): the slope of log `needed_for` on log sizes; undecided where these are only bounds."""
     needed = np.stack(needed_GxS)
     counts = {
         "not reached": np.isnan(needed).sum(),

@@ -255,7 +255,7 @@ PRESETS["tasks_needed_transformer"] = Preset(
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     by_name = {}
-    groups = (
+    for group in (
         sets_and_widths,
         codes,
         supports,
@@ -265,8 +265,7 @@ def runs(scale: str) -> dict[str, Config]:
         preferences,
         middle,
         few_examples,
-    )
-    for group in groups:
+    ):
         by_name |= group(scale) | by_name
     return by_name
 
@@ -320,15 +319,15 @@ def codes(scale: str) -> dict[str, Config]:
         for config in configs
         if config.task.code.name == "invertible"
     ]
-    steps = {"fewshot": FEWSHOT_STEPS, "orthogonal": QUICK_STEPS}
-    for k, config in enumerate(configs if scale == "quick" else ()):
-        code, fields = config.task.code, {"training.learning_rate": QUICK_RATE}
-        fields["training.steps"] = steps.get(code.name, SLOW_STEPS)
-        if code.name == "fewshot":
-            fields["training.learning_rate"] = FEWSHOT_RATE
-        elif code.std == AUTHORS_STD:
-            fields["training.steps"] = QUICK_STEPS
-        configs[k] = changed(config, fields)
+    if scale == "quick":
+        for k, config in enumerate(configs):
+            steps, rate = SLOW_STEPS, QUICK_RATE
+            if config.task.code.name == "fewshot":
+                steps, rate = FEWSHOT_STEPS, FEWSHOT_RATE
+            elif config.task.code.name == "orthogonal" or config.task.code.std == AUTHORS_STD:
+                steps = QUICK_STEPS
+            fields = {"training.steps": steps, "training.learning_rate": rate}
+            configs[k] = changed(config, fields)
     return named(scale, configs)
 
 
