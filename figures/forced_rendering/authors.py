@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from compgen_jax.config import Config, to_dict
+from compgen_jax.config import Config, differences
 from compgen_jax.metrics import text
 from compgen_jax.papers.forced_rendering.bump_presets import runs as paper_runs
-from compgen_jax.settings import flat
 
 from .. import tables
 
@@ -21,8 +20,7 @@ SCORES = {
     "position_accuracy": "accuracy within 1 pixel",
     "train_loss": "training loss",
 }
-ALIKE = "task", "model", "training"  # groups of a config that say what is learnt, and how
-UNLIKE = "training.seeds", "training.evaluate_every"
+UNLIKE = "training.seeds", "training.evaluate_every"  # say nothing of what is learnt, and how
 INTRO = (
     "Theirs are of one network each, so that no interval is known. Where ours has other settings, "
     "as named with theirs in brackets, errors are over that of a blank image."
@@ -46,13 +44,13 @@ def table(runs: dict) -> list[str]:
     return [*head, *tables.table(HEAD, rows)] if rows else []
 
 
-def _rows(run, numbers: pd.DataFrame, differences: str):
+def _rows(run, numbers: pd.DataFrame, unlike: str):
     mean = run.summary["mean"]
-    first, last = (run.config.name,), (differences or "theirs", numbers.source.iloc[0])
+    first, last = (run.config.name,), (unlike or "theirs", numbers.source.iloc[0])
     for row in numbers.itertuples():
         (region, _, name), here, value = row.score.rpartition("."), mean[row.score], row.value
         title = f"{SCORES[name]} {region.upper()}".strip()  # the training loss has no region
-        if name == "mse" and differences:
+        if name == "mse" and unlike:
             if pd.isna(row.blank):
                 continue
             title, blank = f"MSE / blank {region.upper()}", mean[f"{region}.blank_mse"]["value"]
@@ -65,12 +63,8 @@ def _rows(run, numbers: pd.DataFrame, differences: str):
 
 def _differences(ours: Config, theirs: Config) -> str:
     """'`task.grid` 16 (28), ...': the settings that are not theirs, theirs in brackets."""
-    values, others = (
-        {path: value for group in ALIKE for path, value in flat(tree[group], group).items()}
-        for tree in (to_dict(ours), to_dict(theirs))
-    )
     return ", ".join(
-        f"`{path}` {value} ({others[path]})"
-        for path, value in values.items()
-        if path not in UNLIKE and value != others[path]
+        f"`{path}` {value} ({other})"
+        for path, (value, other) in differences(ours, theirs).items()
+        if path not in UNLIKE
     )

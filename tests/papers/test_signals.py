@@ -34,7 +34,7 @@ def test_an_image_is_flooded_as_by_one_dilation_after_another():
         while not np.array_equal(levels, before):
             before, dilated = levels, ndimage.maximum_filter(levels, 3, mode="constant", cval=-9)
             levels = np.minimum(image, dilated)
-        np.testing.assert_array_equal(signals._flooded(image, step), levels)
+        np.testing.assert_array_equal(signals._flooded(image, image - step), levels)
 
 
 def test_stripes_are_those_of_the_cells_column_and_row():

@@ -4,6 +4,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from compgen_jax.claims import TRAINED, Condition, claim, note
 from compgen_jax.config import Config, field_value
@@ -105,19 +106,15 @@ def counted(rows, count: Count) -> list[dict]:
 def seen_share(rows, curve: Curve, count: Count) -> np.ndarray:
     """(S, K) share of seen cells that have the curve's score, by seed and grid size, at the
     smallest number at or above the threshold, or else the largest; NaN where either is unknown."""
-    pairs, score = {}, curve.score.rpartition(".")[2]
-    for row in counted(rows, count):
-        share = row[f"seen.{score}"]
-        fits = all(row[name] == value for name, value in curve.fixed.items())
-        if fits and row["status"] == "ok" and np.isfinite(share):
-            pairs.setdefault((row["seed"], row[GRID]), []).append((row[COUNTED], share))
-    shares_SxK = np.full(curve.values_SxK.shape, np.nan)
-    for s, seed in enumerate(curve.seeds_S):
-        for k, grid in enumerate(curve.along_K):
-            if curve.status_SxK[s, k] != UNKNOWN and (seed, grid) in pairs:
-                numbers_P, shares_P = np.transpose(sorted(pairs[seed, grid]))
-                enough = np.searchsorted(numbers_P, curve.values_SxK[s, k] * (1 - SAME_NUMBER))
-                shares_SxK[s, k] = shares_P[min(enough, len(shares_P) - 1)]
+    column = f"seen.{curve.score.rpartition('.')[2]}"
+    table, shares_SxK = pd.DataFrame(counted(rows, count)), np.full(curve.values_SxK.shape, np.nan)
+    fits = (table[list(curve.fixed)] == pd.Series(curve.fixed)).all(axis=1)
+    table = table[fits & (table["status"] == "ok")].dropna(subset=column)
+    for (seed, grid), trials in table.sort_values([COUNTED, column]).groupby(["seed", GRID]):
+        s, k = np.searchsorted(curve.seeds_S, seed), np.searchsorted(curve.along_K, grid)
+        if curve.status_SxK[s, k] != UNKNOWN:
+            enough = trials[COUNTED].searchsorted(curve.values_SxK[s, k] * (1 - SAME_NUMBER))
+            shares_SxK[s, k] = trials[column].iloc[min(enough, len(trials) - 1)]
     return shares_SxK
 
 
