@@ -17,7 +17,7 @@ AGREEMENTS = {"binary": "ideal", "true": "true\nimages", "partial": "ideal,\ngiv
 
 @figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
 def draw_superposition(runs):
-    runs, names = by_code(runs), {}
+    runs, names = by_code(runs), []
     picture = plotting.new_figure(plotting.WIDTH, 2.5)
     *blocks, last = picture.subfigures(1, 3, width_ratios=[4, 4, 3])
     numbers = last.subplots()
@@ -37,12 +37,12 @@ def draw_superposition(runs):
                 position = len(names) + 0.2 * (mark == plotting.TRIVIAL)
                 color = plotting.CODE_COLORS[code]
                 plotting.show_number(numbers, position, r2, fmt=mark, color=color)
-            names[len(names)] = f"{code},\n{CONSTRUCTIONS[construction]}"
+            names.append(f"{code},\n{CONSTRUCTIONS[construction]}")
         plotting.panel(axes[0, 0], letter, f"By {CONSTRUCTIONS[construction]}", up=16)
     plotting.label_mark(numbers, "own x, y")
     plotting.label_mark(numbers, "others'", plotting.TRIVIAL)
     plotting.label_seeds(numbers)
-    numbers.set_xticks(list(names), names.values(), rotation=90)
+    numbers.set_xticks(range(len(names)), names, rotation=90)
     plotting.set_panels("fig1d", "c", [numbers])
     plotting.legend_below(last, ncols=2)
     return picture

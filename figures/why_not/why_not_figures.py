@@ -190,22 +190,18 @@ def draw_maps(runs, panels: dict):
             (low, high), (x, y) = frame, run.cells.factors.T
             inside = (low <= np.minimum(x, y)) & (np.maximum(x, y) <= high)
             plotting.outline(axis, plotting.over_grid(inside, run.cells), color="w", linestyle="--")
-        if stripes.copies:
-            _show_stripe(axis.inset_axes((1.06, 0.3, 0.38, 0.38)), run.config.task)
+        if stripes.copies:  # one as training shows it, hatched where it says nothing
+            inset, task = axis.inset_axes((1.06, 0.3, 0.38, 0.38)), run.config.task
+            point = np.array([sum(stripes.hole or (task.grid,)) // 2, np.nan], np.float32)
+            stripe = bump.flip(bump.example(point, task).target, task.image)
+            plotting.show_signal(inset, stripe, task.image.amplitude)
+            inset.patch.set(hatch="xxxx", edgecolor="0.6")
+            inset.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
         axis.label_outer()
         plotting.panel(axis, letter, title, wrap=21)
     style = {"location": "bottom", "shrink": 0.4, "aspect": 30}
     picture.colorbar(image, ax=axes, label="share of networks that render it", **style)
     return picture
-
-
-def _show_stripe(axis, task):
-    """A stripe as training shows it, hatched where it says nothing."""
-    x = sum(task.stripes.hole or (task.grid,)) // 2
-    image = bump.example(np.array([x, np.nan], np.float32), task).target
-    plotting.show_signal(axis, bump.flip(image, task.image), task.image.amplitude)
-    axis.patch.set(hatch="xxxx", edgecolor="0.6")
-    axis.set_title("a stripe", fontsize=plotting.SMALL, pad=2)
 
 
 _ALWAYS, _NAMED = {}, {"scale": "quick", "by_default": False}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from compgen_jax.papers.forced_rendering import remedies
-from compgen_jax.papers.forced_rendering.image_quantities import difference
+from compgen_jax.papers.forced_rendering.image_quantities import at_common_seeds
 from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, run
 
 STRIPES = np.stack(
@@ -56,4 +56,5 @@ def test_weights_are_those_of_least_squares():
 def test_runs_are_compared_at_the_seeds_that_both_have():
     more = SimpleNamespace(seeds=(0, 1, 2, 3, 4), values=np.array([3.0, 3.0, 3.0, 3.0, -9.0]))
     few = SimpleNamespace(seeds=(0, 1, 2), values=np.array([1.0, 2.0, 4.0]))
-    assert difference(lambda run: run.values, more, few).tolist() == [2, 1, -1]
+    of_more, of_few = at_common_seeds(lambda run: run.values, more, few)
+    assert of_more.tolist() == [3, 3, 3] and of_few.tolist() == [1, 2, 4]

@@ -25,9 +25,9 @@ LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
 COMPOSED = 0.9  # of the held-out cells
 
 
-def lit_pixels(cells: CellResults, level: float = LIT):
+def lit_pixels(cells: CellResults):
     """(N, N) bool: pixels that some seen image lights to a share of the largest signal."""
-    return baselines.lit_pixels(cells.truths[~cells.held_out], level)
+    return baselines.lit_pixels(cells.truths[~cells.held_out], LIT)
 
 
 # Each object is scored with the true other one taken off, so that a faulty second object fails the

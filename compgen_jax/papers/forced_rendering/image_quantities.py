@@ -50,11 +50,6 @@ def at_common_seeds(measure, *runs):
     return [measure(run)[[seed in common for seed in run.seeds]] for run in runs]
 
 
-def difference(measure, run, other):
-    """What `measure` gives of a run, less that of another, for the seeds that both have."""
-    return np.subtract(*at_common_seeds(measure, run, other))
-
-
 def trained(*runs):
     """The gate of a claim on runs that must all be right on ID cells, by the worse of them."""
     return learnt(np.min(at_common_seeds(lambda run: exact_id(run.late.cells), *runs), axis=0))

@@ -17,7 +17,6 @@ from compgen_jax.claims import (
 )
 from compgen_jax.papers.forced_rendering.image_quantities import (
     at_common_seeds,
-    difference,
     rendered,
     rendered_ood,
     slope,
@@ -263,7 +262,8 @@ def volume_stays_smooth(stripes, alone, composing=False, where=""):
     yield below(0, np.subtract(*np.abs(ratios)), name)
     if composing:
         name = f"sd of log10 volume over OOD cells{where}, stripes minus bumps alone"
-        yield below(0, difference(partial(last_hidden, "volume.ood_spread"), stripes, alone), name)
+        spreads = at_common_seeds(partial(last_hidden, "volume.ood_spread"), stripes, alone)
+        yield below(0, np.subtract(*spreads), name)
         yield rendered_ood(stripes, f"share rendered OOD, stripes{where}", above=0.5)
 
 
@@ -299,7 +299,7 @@ def units_turn_from_stripes_to_bumps(net, by_bumps=None, alone=None, untrained=F
             turn = turn - change(f"untrained.{metric}", net)[:, None]
             words = ", less that before training"
         if alone:
-            turn = difference(partial(change, metric), net.late, alone.late)
+            turn = np.subtract(*at_common_seeds(partial(change, metric), net.late, alone.late))
             words = ", less that with bumps alone"
         yield bound(0, turn, f"{share} share, last minus first hidden layer{words}")
     if by_bumps:

@@ -18,8 +18,8 @@ from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.image_quantities import (
+    at_common_seeds,
     best_of,
-    difference,
     explained,
     from_codes,
     rendered,
@@ -148,7 +148,7 @@ def few_bumps_multiply(net, none, few):
     cells, ood = net.late.cells, net.late.cells.held_out
     count, exact = ood.sum(), mean_score(cells, "exact_accuracy", ood)
     yield above(ENOUGH, exact, f"exact accuracy OOD, {few} bumps", cells=count)
-    more = difference(lambda run: rendered(run.late.cells), net, none)
+    more = np.subtract(*at_common_seeds(lambda run: rendered(run.late.cells), net, none))
     alone = float(median_over_checkpoints(rendered(none.late.cells)).mean())
     if alone > ENOUGH:  # so that bumps can add little
         more = unknown(f"without bumps {text.number(alone)} are rendered as well")

@@ -7,6 +7,7 @@ Each treats seen cells as they are, and those in a gap in its own way.
 from functools import cache, partial
 
 import numpy as np
+from scipy.special import expit, logit
 
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
@@ -29,14 +30,9 @@ def drawn(gap: Gap, true: CellResults) -> dict:
     edges, asked = true.truths[list(gap.edges)], true.truths[gap.cells]
     faded = partial(circle.cross_fade, *edges)
     mixture, near = faded(gap.place), gap.place < 0.5
-    sigmoid = lambda images: 1 / (1 + np.exp(-images))
-    dark, light = (sigmoid(STEEP * (end - 0.5)) for end in (0.0, 1.0))
-    steep = sigmoid(STEEP * (mixture / true.amplitude - 0.5))
-
-    def mixed_logits(black):
-        ends = np.clip(edges, black, 1 - black)
-        return sigmoid(circle.cross_fade(*np.log(ends / (1 - ends)), gap.place))
-
+    dark, light = expit(-STEEP / 2), expit(STEEP / 2)
+    steep = expit(STEEP * (mixture / true.amplitude - 0.5))
+    ends = {black: logit(np.clip(edges, black, 1 - black)) for black in (BLACK, BLACKER)}
     path = np.array([gap.edges[0], *gap.cells, gap.edges[1]])
     wanted = np.where(near, LAG * gap.place, 1 - LAG * (1 - gap.place))
     apart = np.abs(np.array([0, *gap.place, 1])[None] - wanted[:, None])
@@ -45,17 +41,17 @@ def drawn(gap: Gap, true: CellResults) -> dict:
         "mixture": mixture,
         "hazy": (1 - HAZE) * mixture + HAZE * noise,
         "contrast": true.amplitude * (steep - dark) / (light - dark),
-        "mixed-logits": mixed_logits(BLACK),
-        "steep-logits": mixed_logits(BLACKER),
-        "halves": faded(np.full(len(asked), 0.5)),
+        "mixed-logits": expit(circle.cross_fade(*ends[BLACK], gap.place)),
+        "steep-logits": expit(circle.cross_fade(*ends[BLACKER], gap.place)),
+        "halves": faded(0 * gap.place + 0.5),
         "true": asked,
         "half-turned": 0.6 * asked + 0.4 * mixture,
         "lagging": true.truths[path[apart.argmin(axis=1)]],
         "nearest-edge": faded(np.round(gap.place)),
         "beyond": faded(np.where(near, -0.5, 1.5)),
-        "brighter": np.repeat(edges.max(axis=0)[None], len(asked), axis=0),
-        "best-constant": np.repeat(true.truths[~true.held_out].mean(axis=0)[None], len(asked), 0),
-        "blank": np.zeros_like(asked),
+        "brighter": 0 * asked + edges.max(axis=0),
+        "best-constant": 0 * asked + true.truths[~true.held_out].mean(axis=0),
+        "blank": 0 * asked,
         "noise": noise,
     }
     if true.factors.shape[1] > 1:

@@ -9,7 +9,6 @@ from functools import cache
 from types import SimpleNamespace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config, changed
@@ -44,26 +43,25 @@ def images(name: str) -> dict[str, np.ndarray]:
     task, picture = config.task.make(), config.task.scene().picture
     query = jax.tree.map(np.asarray, jax.jit(lambda: tasks.query(task, jax.random.key(0)))())
     truth, near, ood = query.truths, query.nearest, query.held_out
-    factors = {factor.name: np.asarray(factor.values) for factor in task.factors}
+    shapes, (shape, *_, x, _) = np.asarray(task.factors[0].values), query.points.T
     draw = jax.jit(jax.vmap(picture))
 
-    def with_factor(factor, values):
+    def with_factor(index, values):
         points = np.array(query.points)
-        points[:, list(factors).index(factor)] = values
-        return draw(jnp.asarray(points))
+        points[:, index] = values
+        return draw(points)
 
     def composed(share):
         right = np.random.default_rng(0).permutation(np.flatnonzero(ood))
         right = np.isin(np.arange(len(ood)), right[: round(share * ood.sum())])
         return np.where(right[:, None, None], truth, near)
 
-    shapes, shape, x = factors["shape"], query.points[:, 0], query.points[:, 3]
-    blurred = np.mean([with_factor("shape", value) for value in shapes], axis=0)
+    blurred = np.mean([with_factor(0, value) for value in shapes], axis=0)
     drawn = {
         "truth": truth,
-        "half-a-step": with_factor("posX", x + 0.5 / (config.task.counts.posX - 1)),
-        "wrong-label": with_factor("shape", shapes[np.searchsorted(shapes, shape) - 1]),
-        "blank": np.zeros_like(truth),
+        "half-a-step": with_factor(3, x + 0.5 / (config.task.counts.posX - 1)),
+        "wrong-label": with_factor(0, shapes[np.searchsorted(shapes, shape) - 1]),
+        "blank": 0 * truth,
         "mean-image": task.baselines["mean_image"](query),
         "main-effects": task.baselines["main_effects"](query),
         "nearest": near,
@@ -112,13 +110,13 @@ def encoder(name: str) -> dict:
     task = config.task.make()
     points = np.array(tasks.points(task))
     ood = np.asarray(task.held_out(points))
-    names = [factor.name for factor in task.factors]
-    wrong = {"truth": [], "no-posX": ["posX"], "no-scale": ["scale"],
-             "nothing": [factor.name for factor in task.factors if factor.real]}  # fmt: skip
+    names, real = zip(*((factor.name, factor.real) for factor in task.factors), strict=True)
+    wrong = {"truth": [], "no-posX": ["posX"], "no-scale": ["scale"]}
     if name == "nearest":
         read = np.asarray(replace(config.task, asks="image").make().nearest(points))
     else:
-        read = np.where(np.isin(names, wrong[name]), points[~ood].mean(axis=0), points)
+        is_wrong = real if name == "nothing" else np.isin(names, wrong[name])
+        read = np.where(is_wrong, points[~ood].mean(axis=0), points)
     answer = jax.vmap(lambda point: encodings.joined(point, inverse.answer_codes(task.factors)))
     said = answer(np.where(ood[:, None], read, points))
     net = known_run(config, scoring.scorer(task)(np.tile(said, (SEEDS, 1, 1))))
@@ -133,10 +131,7 @@ def beside(run: str = "range", **others: str):
 
 
 def beside_random(control: str):
-    return lambda name, known: {
-        "net": decoder("range", name),
-        "control": decoder("random", control),
-    }
+    return lambda name, known: beside()(name, known) | {"control": decoder("random", control)}
 
 
 # --- what claims must say of them --------------------------------------------------------------
