@@ -72,7 +72,7 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
     }
 
 
-# (..., B) of what networks draw (..., B, H, W), truths (B, H, W) and nearest ID images (B, H, W)
+# (..., B) of what networks draw (..., B, H, W), truths (B, H, W) and perhaps nearest ID images
 all_rendered = evaluation.over_networks(jax.vmap(images.rendered))
 
 

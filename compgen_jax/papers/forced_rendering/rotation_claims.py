@@ -3,11 +3,10 @@ the angle, the second, if any, the object."""
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from compgen_jax.claims import TINY, above, below, claim, learnt, note
-from compgen_jax.metrics import circle, evaluation
+from compgen_jax.metrics import circle
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.image_quantities import (
     above_predictors,
@@ -15,7 +14,6 @@ from compgen_jax.papers.forced_rendering.image_quantities import (
     from_codes,
     trained,
 )
-from compgen_jax.tasks import images
 
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 SATURATED = 0.01  # a drawn pixel nearer to 0 or 1 counts as this near when its logit is taken
@@ -122,11 +120,7 @@ def learnt_images(cells: CellResults, words: str = ""):
     # The authors' training loss (.0096) is of their digit of MNIST, and says nothing of a digit
     # with another share of ink.
     drawn, truths = cells.predictions[..., ~cells.held_out, :, :], cells.truths[~cells.held_out]
-    return learnt(_all_alike(drawn, truths).mean(axis=-1), f"share rendered ID{words}")
-
-
-# what networks draw (..., B, H, W), truths (B, H, W) -> (..., B)
-_all_alike = evaluation.over_networks(jax.vmap(images.rendered))
+    return learnt(all_rendered(drawn, truths).mean(axis=-1), f"share rendered ID{words}")
 
 
 # What is drawn lies near the span of the two true images next to the gap: the share of its squared

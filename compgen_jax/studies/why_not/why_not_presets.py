@@ -200,8 +200,12 @@ runs = functools.cache(functools.partial(at_scale, RUNS))
 SETTINGS = (
     # K4, K5 and K11 at fresh seeds
     fresh(
-        *("bump_cnn_stripes", "bump_cnn_stripes_hole_middle", "bump_cnn_stripes_hole_corner"),
-        *("donut_stripes_shuffled", "pixels_own_bump", "pixels_shared_bump"),
+        "bump_cnn_stripes",
+        "bump_cnn_stripes_hole_middle",
+        "bump_cnn_stripes_hole_corner",
+        "donut_stripes_shuffled",
+        "pixels_own_bump",
+        "pixels_shared_bump",
         *(f"ladder_{rung}_donut" for rung in RUNGS),
         *(name for name in RUNS if "left_out" in name),
     ),
