@@ -9,7 +9,7 @@ from compgen_jax.claims import TRAINED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.statistics import LEAST_CELLS
-from compgen_jax.studies.benchmark.benchmark_presets import ENTRIES, HOLDOUTS, TASKS, entry_of
+from compgen_jax.studies.benchmark.benchmark_presets import ENTRIES, HOLDOUTS, TASKS
 from compgen_jax.studies.real_factors.real_factors_claims import trivial_shares
 from compgen_jax.tasks import task as tasks
 
@@ -26,7 +26,7 @@ BASELINES = {
 def score_of(config: Config) -> str:
     """The score that says whether a combination is composed: of bumps and sprites whether the image
     is rendered, of digits the task's accuracy."""
-    return "exact_accuracy" if entry_of(config).task == "rotation" else "rendered"
+    return "exact_accuracy" if config.task.name == "rotation" else "rendered"
 
 
 def cell(run, count: int, trivial: float) -> dict:

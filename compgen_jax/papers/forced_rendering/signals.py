@@ -4,13 +4,11 @@ Signals are 0 where an image is blank; positions are (x, y) in pixels, `signal[y
 """
 
 import functools
-from math import isqrt
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax import grids
 from compgen_jax.metrics.evaluation import over_networks
 
 PEAK_SHARE = 0.2  # of the image's maximum: how high a peak is at least, and how far above others
@@ -56,11 +54,8 @@ peak_maps = over_networks(jax.vmap(find_peaks, (0, None)))
 
 def stripes_at(stripes_x2NxHxW, held_out_B):
     """The vertical and the horizontal stripe of each held-out cell, (..., Q, H, W) each.
-    `stripes` are N vertical ones and then N horizontal ones. ValueError for other shapes."""
+    `stripes` are N vertical ones and then N horizontal ones."""
     stripes = np.asarray(stripes_x2NxHxW, np.float64)
-    grid = isqrt(np.size(held_out_B))
-    held_out = grids.checked_mask(held_out_B, (grid, grid))
-    if stripes.ndim < 3 or stripes.shape[-3] != 2 * grid:
-        raise ValueError(f"stripes must be (..., {2 * grid}, H, W), not {stripes.shape}")
-    y, x = np.divmod(np.flatnonzero(held_out), grid)
+    grid = stripes.shape[-3] // 2
+    y, x = np.divmod(np.flatnonzero(held_out_B), grid)
     return stripes[..., x, :, :], stripes[..., grid + y, :, :]

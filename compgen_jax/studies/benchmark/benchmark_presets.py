@@ -126,10 +126,6 @@ def runs(scale: str) -> dict[str, Config]:
     return by_name
 
 
-def entry_of(config: Config) -> Entry:
-    return ENTRIES[config.name.removesuffix("_quick")]
-
-
 def task_fields(task: str, holdout: str, code: str, size: dict) -> dict:
     """All hold-outs of a task leave out as many combinations."""
     if task == "sprites":
