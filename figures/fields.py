@@ -10,7 +10,7 @@ from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
 GROUPS = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
 
 
-def lines() -> list[str]:
+def groups() -> list[tuple]:
     """A section for every group of fields: the docstrings of a group and of the groups in it, then
     a table: field, default, what is allowed, and whether runs that differ in the field share a
     compiled program."""
@@ -20,18 +20,17 @@ def lines() -> list[str]:
         for name in names
     ]
     sections += [(name, kind, name) for name, kind in GROUPS.items()]
-    lines = []
+    groups = []
     for title, kind, path in sections:
         leaves, docs, rows = settings.leaves(kind(), path), [], []
         traced = {name for name, _, _, metadata in leaves if metadata["traced"]}
         add(kind, path, traced, docs, rows)
-        lines += ["", f"### {title}", "", *docs]
-        lines += ["| field | default | allowed | one program |", "|---|---|---|---|", *rows]
-    return lines[1:]
+        groups.append((title, docs, rows))
+    return groups
 
 
 def add(kind: type, path: str, traced, docs: list[str], rows: list[str]):
-    docs += [f"`{path}`: {' '.join(inspect.getdoc(kind).split())}", ""]
+    docs.append(f"`{path}`: {' '.join(inspect.getdoc(kind).split())}")
     for field in fields(kind):
         name, type_ = f"{path}.{field.name}", settings.types(kind)[field.name]
         if is_dataclass(type_):

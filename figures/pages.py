@@ -27,6 +27,7 @@ from compgen_jax.training import loop
 
 from . import committed, fields, quoted
 from .explorer import page as explorer
+from .forced_rendering import authors
 from .papers import FIGURES, PAPERS, TABLES
 from .quoted import SYMBOLS
 from .tables import table
@@ -51,8 +52,9 @@ def pages() -> dict[Path, str]:
         "asked": criteria(rows["quick"]),
         "figures": gallery(),
         "sizes": SIZES,
-        "panels": quoted.panels(quoted.by_key(rows), committed.runs("paper")),
-        "fields": fields.lines(),
+        "panels": quoted.panels(quoted.by_key(rows)),
+        "authors": authors.table(committed.runs("paper")),
+        "fields": fields.groups(),
         "presets": PRESETS_OF_PAPERS,
         "results": presets(),
     }

@@ -15,14 +15,10 @@ import numpy as np
 from compgen_jax.claims import BASE, FRESH, HOLDS, NOT_TRAINED, TRAINED
 
 from . import committed
-from .forced_rendering import authors
-from .tables import table
 
 SIGNS = {True: "✓", False: "✗", None: "–"}  # of what holds
 SYMBOLS = {verdict: SIGNS[holds] for verdict, holds in HOLDS.items()}
 of_runs = functools.cache(committed.runs)
-HEAD = "panel", "the paper says", "measure, and where it should lie"
-HEAD += "papers' size", "quick", "network", "picture"
 
 
 def by_key(rows: dict[str, list[dict]]) -> dict[str, dict]:
@@ -87,14 +83,11 @@ def read(name: str) -> dict:
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def panels(rows: dict, runs: dict) -> list[str]:
-    """The tables of docs/findings/papers.md.
-
-    Args: rows: those of `by_key`; runs: those at the papers' size, by name.
-    """
-    lines, drawn = [], {*committed.drawn("quick"), *committed.drawn("paper")}
+def panels(rows: dict) -> dict[str, list[tuple]]:
+    """{title of a paper: the lines of its panels}; `rows` are those of `by_key`."""
+    by_paper, drawn = {}, {*committed.drawn("quick"), *committed.drawn("paper")}
     for paper in read("panels")["paper"]:
-        lines_of_paper = []
+        lines = by_paper[paper["title"]] = []
         for panel in paper["panel"]:
             says, see = panel["says"], panel.get("see", "")
             if "gate" in panel:
@@ -102,11 +95,8 @@ def panels(rows: dict, runs: dict) -> list[str]:
             see = f"[{see}](gallery.md#{see})" if see in drawn else see
             results = [panel_result(panel, scale, rows) for scale in ("paper", "quick")]
             line = panel["figure"], says, panel["measure"], *results, panel["network"], see
-            lines_of_paper.append(line)
-        lines += ["", f"## {paper['title']}", "", *table(HEAD, lines_of_paper)]
-        if paper["title"] == "Forced rendering":
-            lines += authors.table(runs)
-    return lines[1:]
+            lines.append(line)
+    return by_paper
 
 
 def panel_result(panel: dict, scale: str, rows: dict) -> str:
