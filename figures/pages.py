@@ -47,8 +47,8 @@ def pages() -> dict[Path, str]:
     rows = {scale: committed.rows(scale) for scale in SCALES}
     parts = {
         "counts": counts(rows),
-        "glance": glance(PAPERS, rows),
-        "claims": verdicts(PAPERS, rows),
+        "glance": glance(rows),
+        "claims": verdicts(rows),
         "asked": criteria(rows["quick"]),
         "figures": gallery(),
         "sizes": SIZES,
@@ -90,11 +90,11 @@ def counts(rows: dict[str, list[dict]]) -> dict[str, list[int]]:
     return counts
 
 
-def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
+def verdicts(rows: dict[str, list[dict]]) -> list[str]:
     """For each claim its sentence, a row for each case and, where a paper's own networks or text
     have other settings, for these; then the prose of the paper's claims.md."""
     lines = []
-    for paper in papers:
+    for paper in PAPERS:
         prose, lacking = {}, []
         if paper.folder is not None:
             prose = dict(SECTION.findall((paper.folder / "claims.md").read_text()))
@@ -139,7 +139,8 @@ def _cell(row: dict, rows: list[dict]) -> str:
     """The first number with its sign, the verdict where that is another, the reason, and the
     verdicts at other settings among the rows."""
     first = next(iter(row["conditions"].values()))
-    sign, verdict = quoted.SIGNS[quoted.holds(row, first)], SYMBOLS[row["verdict"]]
+    holds = None if row["reason"].startswith(NOT_TRAINED) else first["holds"]
+    sign, verdict = quoted.SIGNS[holds], SYMBOLS[row["verdict"]]
     parts = [f"{text.with_interval(first)} **{sign}**"]
     parts += [f"verdict **{verdict}**"] if sign != verdict else []
     parts += [row["reason"]] if row["reason"] else []
@@ -161,10 +162,10 @@ def _cell(row: dict, rows: list[dict]) -> str:
     return "; ".join(parts)
 
 
-def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
+def glance(rows: dict[str, list[dict]]) -> list[tuple]:
     """A row for each main claim, which has no dot in its name, with the verdict of each case."""
     lines = []
-    for claim in (claim for paper in papers for claim in paper.claims if "." not in claim.name):
+    for claim in (claim for paper in PAPERS for claim in paper.claims if "." not in claim.name):
         signs = [
             "; ".join(
                 f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
@@ -174,7 +175,7 @@ def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
             for scale in SCALES
         ]
         lines.append((claim.name, general(claim), *signs))
-    return table(("claim", "says", *SIZES.values()), lines)
+    return lines
 
 
 def general(claim: claims.Claim) -> str:

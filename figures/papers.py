@@ -1,7 +1,6 @@
 """The papers, with their tables of RESULTS.md, and all figures."""
 
-from compgen_jax.catalog import PAPERS
-from compgen_jax.papers.variations import SCALES
+from compgen_jax.catalog import PAPERS as PAPERS
 
 from . import (  # noqa: F401, I001
     forced_rendering,
@@ -10,12 +9,10 @@ from . import (  # noqa: F401, I001
     why_not,
 )
 from .benchmark import benchmark_tables
-from .figure import FIGURES
+from .figure import FIGURES as FIGURES
 from .forced_rendering import forced_rendering_tables
 from .real_factors import real_factors_tables
 from .scale import scale_tables
-
-__all__ = ["FIGURES", "PAPERS", "SCALES", "TABLES"]
 
 # {title of the paper: finished runs by name -> lines on what they score}
 TABLES = {

@@ -62,7 +62,7 @@ MINUS = "\N{MINUS SIGN}"
 
 def shades(count: int):
     """Colours of so many things in order, from light to dark."""
-    return plt.get_cmap("YlGn")(np.linspace(1, 0.45, count)[::-1])
+    return plt.get_cmap("YlGn")(np.linspace(0.45, 1, count))
 
 
 # --- figures and axes --------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def legend_below(figure, *axes, ncols: int = 4, **kwargs):
 # --- maps over the factor plane ----------------------------------------------------------------
 
 
-def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
+def show_map(axis, values_MxM, grid=0, **kwargs):
     """A quantity over the factor plane, in M steps to a side from 0 to `grid` - 1 pixels."""
     last = (grid or len(values_MxM)) - 1
     half = last / (len(values_MxM) - 1) / 2
@@ -351,7 +351,7 @@ def name_layers(axis, count: int, every: int = 1):
 # --- files -------------------------------------------------------------------------------------
 
 
-def write(figure, stem, about: dict | None = None):
+def write(figure, stem, about=None):
     """Writes STEM.png, with texts `about` it, and STEM.pdf, without a date; closes the figure."""
     png, pdf = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=DOTS, metadata=about)

@@ -51,12 +51,8 @@ def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
     if not matching:
         raise ValueError(f"{name}: no such number")
     number = numbers[min(matching, key=len)]
-    return number | {"holds": holds(row, number)}
-
-
-def holds(row: dict, number: dict) -> bool | None:
-    """Whether one of the row's conditions holds, None for a network that has not learnt."""
-    return None if row["reason"].startswith(NOT_TRAINED) else number.get("holds")
+    trained = not row["reason"].startswith(NOT_TRAINED)
+    return number | {"holds": number.get("holds") if trained else None}
 
 
 def formatted(number: dict, how: str) -> str:
