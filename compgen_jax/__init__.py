@@ -2,7 +2,7 @@
 
 Data flows one way: tasks -> models -> training -> metrics -> claims -> figures, and every room
 imports only the rooms to its left. Functions are written for one point, one seed, one trial;
-batches, seeds, trials and devices are `vmap` and `shard_map` on top.
+batches, seeds, trials and devices are `vmap` and `pmap` on top.
 
 Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
 

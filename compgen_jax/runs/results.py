@@ -15,11 +15,24 @@ from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 
 DRAWN = 2000  # the points of a stream that a predictor from codes knows
+# A task of more points has its predictors from codes scored at so many, drawn at random, of each
+# region: a fit for each of 90,000 cells takes minutes.
+MOST_POINTS, OF_EACH_REGION = 10_000, 1000
 
 
 def seed_keys(seeds):
     """The keys of seeds, (T,)."""
     return jax.vmap(jax.random.key)(jnp.array(seeds))
+
+
+def predicted(task: Task):
+    """(B,) bool: the points at which predictors from codes are scored."""
+    chosen, rng = np.ones(len(tasks.points(task)), bool), np.random.default_rng(0)
+    if task.interpolated and len(chosen) > MOST_POINTS:
+        chosen[:] = False
+        for mask in tasks.regions(task).values():
+            chosen[rng.permutation(np.flatnonzero(mask))[:OF_EACH_REGION]] = True
+    return chosen
 
 
 def interpolations(
@@ -30,10 +43,16 @@ def interpolations(
     say: Callable = lambda text: None,
 ) -> dict:
     """Predictors of `baselines.FROM_CODES` at the task's points, from the complete points that each
-    seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). Of a stream, the
-    first `DRAWN` points count."""
-    points, by_name = tasks.points(task), {name: [] for name in names}
+    seed was shown, by name: (predictions (T, B, ...), scores (T, B) by name). NaN at points that
+    are not `predicted`; of a stream, the first `DRAWN` points count."""
+    points, by_name, chosen = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
+
+    def stack(*of_seeds):
+        values = np.full((len(of_seeds), len(chosen), *of_seeds[0].shape[1:]), np.nan, np.float32)
+        values[:, chosen] = of_seeds
+        return values
+
     for seed, examples in zip(seeds, training_examples(config, task, seeds), strict=True):
         (training_points, counts, *training), (codes, targets) = examples
         complete = np.flatnonzero(counts & ~np.isnan(training_points).any(axis=1))
@@ -41,18 +60,18 @@ def interpolations(
         known = [array[complete[first]] for array in training]
         for name, of_seeds in by_name.items():
             say(f"{name.replace('_', ' ')} of seed {seed}")
-            predictions = baselines.FROM_CODES[name](*known, codes).astype(np.float32)
-            of_seeds.append((predictions, jax.device_get(score(predictions, targets, points))))
-    stack = lambda *leaves: np.stack(leaves)
+            predictions = baselines.FROM_CODES[name](*known, codes[chosen]).astype(np.float32)
+            scores = jax.device_get(score(predictions, targets[chosen], points[chosen]))
+            of_seeds.append((predictions, scores))
     return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in by_name.items()}
 
 
 def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, dict]:
     """{predictor: {(region, score): (S,)}} of the task's `baselines` (scores `names`; None: all),
     and of those with scores (S, B) in `from_codes`."""
-    masks = tasks.regions(task)
+    masks, chosen = tasks.regions(task), predicted(task)
 
-    def means(scores):
+    def means(scores, masks=masks):
         by_key = evaluation.region_means(scores, masks)
         return {(region, name): by_key[f"{region}.{name}"] for region in masks for name in scores}
 
@@ -64,7 +83,8 @@ def trivial_means(task: Task, seeds, from_codes: dict, names=None) -> dict[str, 
         }
 
     by_predictor = jax.jit(partial(jax.lax.map, of_seed))(seed_keys(seeds))
-    of_seeds = jax.jit(jax.vmap(means))
+    scored = {region: mask & chosen for region, mask in masks.items()}
+    of_seeds = jax.jit(jax.vmap(partial(means, masks=scored)))
     return jax.device_get(
         by_predictor | {name: of_seeds(scores) for name, scores in from_codes.items()}
     )

@@ -281,4 +281,6 @@ def _summary(job: Job, say: Callable) -> dict:
         for name in seeds[str(seed)]
     }
     facts = {name: float(value) for name, value in task.facts().items()}
+    if not (sample := results.predicted(task)).all():
+        facts["interpolated_points"] = float(sample.sum())
     return {"seeds": seeds, "mean": mean} | ({"task": facts} if facts else {})

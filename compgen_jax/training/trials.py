@@ -1,11 +1,10 @@
-"""Many trials at once: `vmap` inside a device, `shard_map` across devices (its only home)."""
+"""Many trials at once: `vmap` inside a device, `pmap` across devices (its only home)."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 LITTLE_EFFORT = {"xla_backend_optimization_level": 1}
 COMPILERS = 2  # programs that are compiled at the same time
@@ -18,21 +17,27 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
 
     def run(shared, trials):
         count = len(jax.tree.leaves(trials)[0])
-        return join(program(shared, split(trials, devices)), count)
+        return join(program(shared, split(trials, devices)), count, devices)
 
     return run
 
 
 def split(trials, devices=None):
-    """Trials (T, ...), the last one repeated until each device has as many."""
+    """Trials (T, ...) as the devices' shares (D, T/D, ...), the last one repeated to fill them; on
+    a single device as they are."""
     count, devices = len(jax.tree.leaves(trials)[0]), len(devices or jax.local_devices())
-    index = np.minimum(np.arange(-(-count // devices) * devices), count - 1)
-    return trials if len(index) == count else jax.tree.map(lambda leaf: leaf[index], trials)
+    if devices == 1:
+        return trials
+    index = np.minimum(np.arange(-(-count // devices) * devices), count - 1).reshape(devices, -1)
+    return jax.tree.map(lambda leaf: leaf[index], trials)
 
 
-def join(results, count: int):
+def join(results, count: int, devices=None):
     """The results (T, ...) of `count` trials that were split."""
-    return jax.tree.map(lambda leaf: leaf[:count], results)
+    if len(devices or jax.local_devices()) == 1:
+        return results
+    # through the host, as pmap takes back no array that was resharded on the devices
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], jax.device_get(results))
 
 
 class MappedTrials:
@@ -54,12 +59,7 @@ class MappedTrials:
 
         self.program = jax.jit(on_device)
         if len(devices) > 1:
-            mesh, specs = Mesh(devices, "trials"), (PartitionSpec(), PartitionSpec("trials"))
-            mapped = jax.shard_map(
-                on_device, mesh=mesh, in_specs=specs, out_specs=specs[1], check_vma=False
-            )
-            shardings = tuple(NamedSharding(mesh, spec) for spec in specs)
-            self.program = jax.jit(mapped, in_shardings=shardings, out_shardings=shardings[1])
+            self.program = jax.pmap(on_device, in_axes=(None, 0), devices=devices)
 
     def __call__(self, shared, trials):
         program = self.compiled.result() if self.compiled else self.program

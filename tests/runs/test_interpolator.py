@@ -4,6 +4,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.config import Config, TrainingConfig
@@ -62,6 +63,20 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
     shown = code_and_truth([[0, 1], [1, 1], [2, 1], [0.25, 1], [1.25, 1]])
     drawn = found["interpolator"][0][0]
     assert_allclose(drawn, baselines.interpolate(*shown, cells), atol=1e-5)
+
+
+def test_of_many_points_a_sample_of_each_region_is_scored(monkeypatch):
+    run, held_out = Run(config_of(Bump(grid=8)), waves(), (0,)), tasks.regions(waves())["ood"]
+    whole = results.interpolations(run.config, run.task, (0,))
+    monkeypatch.setattr(results, "MOST_POINTS", 11)
+    monkeypatch.setattr(results, "OF_EACH_REGION", 3)
+    known, means = results.predicted(run.task), run.trivial
+    assert known.sum() == 4 and known[held_out].sum() == 1
+    for name, (predictions, scores) in whole.items():
+        expected = np.where(known[:, None], predictions, np.nan)
+        assert_allclose(getattr(run, name).predictions, expected, rtol=1e-6)
+        mean = scores["mse"][:, known & ~held_out].mean(axis=1)
+        assert means[name]["id", "mse"] == pytest.approx(mean.mean(), rel=1e-5)
 
 
 def test_a_run_was_shown_the_cells_of_its_complete_points():
