@@ -98,14 +98,12 @@ class ExecutionConfig:
     `trials_per_device` bounds memory: so many trials are trained side by side, the others in turn
     (0 lets the backend decide); results change by rounding at most. `chunk_steps` is the number of
     steps between two moves of the progress bar. `max_padding` is the largest share of work that a
-    sweep may waste by padding small grids to train beside large ones. `tensorboard` writes the
-    metrics of a run for TensorBoard too.
+    sweep may waste by padding small grids to train beside large ones.
     """
 
     trials_per_device: int = number(0, low=0)
     chunk_steps: int = number(50, low=1, high=10**6)
     max_padding: float = number(0.3, low=0, high=0.9)
-    tensorboard: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,6 @@ class Config:
         self.model.check(self)
         if self.is_sweep:
             _check_sweep(self)
-            board = self.execution.tensorboard
-            hint = "a sweep has no curves; trials.csv has its numbers"
-            require(not board, "execution.tensorboard", board, hint)
 
     @property
     def is_sweep(self) -> bool:

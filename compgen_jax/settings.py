@@ -61,6 +61,7 @@ FORMER = {
     "position_tolerance": [1.0],
     "image_tolerance": [0.25, 0.05],
     "angle_tolerance": [5.0],
+    "tensorboard": [False],
     "fixed": [{"scale": 1.0, "orientation": 0.0, "posX": 0.5, "posY": 0.5}],
 }
 LOADED = set()  # paths of the user's files

@@ -16,12 +16,12 @@ import pandas
 from compgen_jax.cli import cores
 from compgen_jax.config import changed
 from compgen_jax.presets import PRESETS
-from compgen_jax.runs import cost, measure
+from compgen_jax.runs import measure
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, trials
 
-from . import torch_peers
+from . import cost, torch_peers
 
 SINGLE, PEER = "single runs", "PyTorch eager"
 SEEDS = 4

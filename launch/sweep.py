@@ -10,8 +10,10 @@ import jax
 from absl import flags
 
 from compgen_jax import api, cli
-from compgen_jax.runs import cost, sweep_summary
+from compgen_jax.runs import sweep_summary
 from compgen_jax.training import processes
+
+from . import cost
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()

@@ -7,7 +7,8 @@ compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
 
 from compgen_jax import api, cli
 from compgen_jax.metrics import text
-from compgen_jax.runs import cost
+
+from . import cost
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()

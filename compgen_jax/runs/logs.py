@@ -1,7 +1,6 @@
-"""What a training says while it goes on: a progress bar, DIR/train.log, curves for TensorBoard."""
+"""What a training says while it goes on: a progress bar, DIR/train.log."""
 
 import contextlib
-import math
 import os
 import platform
 import shlex
@@ -66,19 +65,6 @@ def outcome(workdir: Path):
     finally:
         if (workdir / "train.log").exists():
             write(workdir, how)
-
-
-def write_curves(workdir: Path, rows: list[dict]):
-    """Adds rows of metrics to WORKDIR/tensorboard/seed_SEED, for TensorBoard."""
-    from tensorboardX import SummaryWriter  # an extra
-
-    for row in rows:
-        folder, step = workdir / "tensorboard" / f"seed_{row['seed']}", row["step"]
-        with SummaryWriter(str(folder), filename_suffix=f".{step}") as writer:
-            for name, value in row.items():
-                is_metric = name not in ("step", "epoch", "seed")
-                if is_metric and value is not None and math.isfinite(value):
-                    writer.add_scalar(name.replace(".", "/"), value, step)
 
 
 @contextlib.contextmanager

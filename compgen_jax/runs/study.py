@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, logs, results, user_code
 from compgen_jax.runs.directory import RunError
-from compgen_jax.settings import require
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
@@ -77,9 +75,6 @@ def new_job(config: Config, workdir) -> Job:
     if config.is_sweep:
         hint = "train it by compgen-jax sweep"
         raise ConfigError(f"{config.name} is a sweep, not one run: {hint}")
-    possible = not config.execution.tensorboard or find_spec("tensorboardX")
-    hint = "needs tensorboardX; pip install 'compgen_jax[tensorboard]'"
-    require(possible, "execution.tensorboard", True, hint)
     task = contracts.check(config)
     times, start = loop.schedule_of(config, task), Checkpoint(0, None, [])
     return Job(config, task, Path(workdir), times, config.training.seeds, start)
@@ -223,8 +218,6 @@ def _record(job: Job, step: int, state, losses_TxS, means: dict):
         numbers = {"train_loss": loss} | means
         rows.append(row | {name: float(values[index]) for name, values in numbers.items()})
     directory.save(job.workdir, step, state, rows, job.schedule.late)
-    if job.config.execution.tensorboard:
-        logs.write_curves(job.workdir, rows[-len(job.seeds) :])
     logs.write(job.workdir, f"step {step}: {_status(losses_TxS, means, job.task)}")
 
 

@@ -8,9 +8,8 @@ import pytest
 from compgen_jax import cli, config
 from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import cost
 from compgen_jax.training import contracts
-from launch import compgen, train
+from launch import compgen, cost, train
 from tests.command import call
 from tests.launch.test_command_lines import TINY
 
