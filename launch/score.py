@@ -10,14 +10,18 @@ is in docs/how_to/score.md.
 
 from pathlib import Path
 
+import jax
+import numpy as np
 import pandas
 from absl import flags
 
 from compgen_jax import claims, cli, settings
+from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
 from compgen_jax.statistics import mean_with_interval, of_share
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
 from compgen_jax.training import contracts
 
 PREDICTIONS = flags.DEFINE_string("predictions", None, "The file of predictions, a .npz.")
@@ -44,9 +48,7 @@ def main():
         if settings.is_own(config.task):
             contracts.check_task(config.task.name, task)
     if TEMPLATE.value:
-        arrays = predictions.write_template(
-            TEMPLATE.value, config, task, SEED.value, EXAMPLES.value
-        )
+        arrays = write_template(TEMPLATE.value, config, task, SEED.value, EXAMPLES.value)
         examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
         held_out = f"of which {arrays['held_out'].sum()} are held out"
         print(f"{len(arrays['points'])} cells, {held_out}; {examples}")
@@ -89,6 +91,29 @@ def main():
     }
     print(pandas.DataFrame(baselines).T.to_string())
     print(f"wrote {target}")
+
+
+def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
+    """Writes what predictions are made from, and returns the arrays; `drawn`: how many examples of
+    a stream."""
+    (examples,) = results.training_examples(config, task, (seed,), drawn)
+    (points, counts, codes, truths), (cell_codes, cell_truths) = examples
+    code, _ = tasks.shapes(task)
+    if isinstance(code, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers
+        codes = codes.reshape(-1, *code.shape)
+        cell_codes = cell_codes.reshape(-1, *code.shape)
+    arrays = {
+        "points": tasks.points(task),
+        "codes": cell_codes,
+        "targets": cell_truths,
+        "names": np.array([factor.name for factor in task.factors]),
+        "held_out": tasks.regions(task)["ood"],
+        "train_points": points[counts],
+        "train_codes": codes[counts],
+        "train_targets": truths[counts],
+    }
+    directory.write_npz(Path(path), arrays)
+    return arrays
 
 
 if __name__ == "__main__":

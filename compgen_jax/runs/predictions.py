@@ -2,8 +2,6 @@
 
 A file of predictions, .npz: `predictions` (S, B, ...), or (B, ...) of one network, at every cell;
 optional `seeds` (S,), on whose examples each was trained.
-
-A template, .npz, for one seed: see `write_template`.
 """
 
 from functools import partial
@@ -69,26 +67,3 @@ def load(path, config: Config, task: Task) -> Run:
     run.cells = results.at_cells(task, seeds, predictions, truths[0], scores)
     run.name = Path(path).stem
     return run
-
-
-def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
-    """Writes what predictions are made from, and returns the arrays; `drawn`: how many examples of
-    a stream."""
-    (examples,) = results.training_examples(config, task, (seed,), drawn)
-    (points, counts, codes, truths), (cell_codes, cell_truths) = examples
-    code, _ = tasks.shapes(task)
-    if isinstance(code, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers
-        codes = codes.reshape(-1, *code.shape)
-        cell_codes = cell_codes.reshape(-1, *code.shape)
-    arrays = {
-        "points": tasks.points(task),
-        "codes": cell_codes,
-        "targets": cell_truths,
-        "names": np.array([factor.name for factor in task.factors]),
-        "held_out": tasks.regions(task)["ood"],
-        "train_points": points[counts],
-        "train_codes": codes[counts],
-        "train_targets": truths[counts],
-    }
-    directory.write_npz(Path(path), arrays)
-    return arrays

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from compgen_jax import grids, settings
+from compgen_jax import settings
 from compgen_jax.config import Config
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.runs import directory, measure, results, user_code
@@ -280,13 +280,6 @@ class Run:
     def maps(self) -> dict:
         """Arrays for figures by name; see `measure.Measured`."""
         return measure.measure(self).maps
-
-    def unit_maps(self, layer: str):
-        """(D, V_F, ..., V_1): activations of a layer's units over the grid, in the first seed."""
-        grid = measure.recorder(self.end, "grid")
-        network = jax.tree.map(lambda leaf: leaf[0], self.params)
-        features = np.asarray(grid.features(network, grid.inputs)[layer])
-        return np.moveaxis(grids.over_grid(features, grid.sizes), -1, 0)
 
     # --- for people: tables and pictures
 

@@ -44,7 +44,7 @@ class MappedTrials:
     """The program of `over_trials` for split trials; results stay on their devices."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
-        devices = list(devices or jax.local_devices())
+        devices = devices or jax.local_devices()
         self.compiled: Future | None = None
 
         def on_device(shared, trials):

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from compgen_jax import grids
 from compgen_jax.metrics import tuning
 from compgen_jax.papers.forced_rendering import remedies, signals
 from compgen_jax.runs import measure, results
@@ -119,9 +120,11 @@ def draw_stripes(runs):
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
     maps = pair.subplots(2, 2, sharex="col")
+    grid, network = measure.recorder(run, "grid"), jax.tree.map(lambda leaf: leaf[0], run.params)
     likest = (1, "plus"), (len(names) - 2, "bump")
     for (image, curves), (layer, name) in zip(maps, likest, strict=True):
-        units = run.unit_maps(names[layer])
+        features = grid.features(network, grid.inputs)[names[layer]]
+        units = np.moveaxis(grids.over_grid(np.asarray(features), grid.sizes), -1, 0)
         explained = _tuning(units)
         likeness = explained.main.min(axis=0) if name == "plus" else explained.product
         varies = explained.variance > STRONG * explained.variance.max()

@@ -72,7 +72,7 @@ def test_the_command_judges_and_prints_and_the_page_draws(
 
 def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
     path = tmp_path / "t.npz"
-    arrays = predictions.write_template(path, run.config, run.task, seed=7, drawn=10)
+    arrays = score.write_template(path, run.config, run.task, seed=7, drawn=10)
     with np.load(path) as saved:
         assert sorted(saved.files) == sorted(arrays)
     shown = run.shown[run.seeds.index(7)]
@@ -89,7 +89,7 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     are scored at; each network is scored on the examples of its own seed."""
     task = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12).make()
     path = tmp_path / "t.npz"
-    templates = [predictions.write_template(path, tiny, task, seed, 24) for seed in (0, 1)]
+    templates = [score.write_template(path, tiny, task, seed, 24) for seed in (0, 1)]
     assert len(templates[0]["train_points"]) == len(templates[0]["points"]) == 24
     # a row of numbers ends with the inputs, 4 samples of 4
     inputs, train_inputs = (templates[0][name][:, -16:] for name in ("codes", "train_codes"))
