@@ -27,7 +27,6 @@ from compgen_jax.training import loop
 
 from . import committed, fields, quoted
 from .explorer import page as explorer
-from .forced_rendering import authors
 from .papers import FIGURES, PAPERS, TABLES
 from .quoted import SYMBOLS
 from .tables import table
@@ -52,8 +51,7 @@ def pages() -> dict[Path, str]:
         "asked": criteria(rows["quick"]),
         "figures": gallery(),
         "sizes": SIZES,
-        "panels": quoted.panels(quoted.by_key(rows)),
-        "authors": authors.table(committed.runs("paper")),
+        "panels": quoted.panels(rows),
         "fields": fields.groups(),
         "presets": PRESETS_OF_PAPERS,
         "results": presets(),

@@ -51,8 +51,12 @@ def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
     if not matching:
         raise ValueError(f"{name}: no such number")
     number = numbers[min(matching, key=len)]
-    trained = not row["reason"].startswith(NOT_TRAINED)
-    return number | {"holds": number.get("holds") if trained else None}
+    return number | {"holds": holds(row, number)}
+
+
+def holds(row: dict, number: dict) -> bool | None:
+    """Whether a number of a row is where it must be, None for a network that has not learnt."""
+    return None if row["reason"].startswith(NOT_TRAINED) else number.get("holds")
 
 
 def formatted(number: dict, how: str) -> str:
@@ -79,20 +83,36 @@ def read(name: str) -> dict:
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def panels(rows: dict) -> dict[str, list[tuple]]:
-    """{title of a paper: the lines of its panels}; `rows` are those of `by_key`."""
-    by_paper, drawn = {}, {*committed.drawn("quick"), *committed.drawn("paper")}
-    for paper in read("panels")["paper"]:
-        lines = by_paper[paper["title"]] = []
-        for panel in paper["panel"]:
-            says, see = panel["says"], panel.get("see", "")
-            if "gate" in panel:
-                says = says.format(formatted(number(f"paper {panel['gate']}", rows), "%."))
-            see = f"[{see}](gallery.md#{see})" if see in drawn else see
-            results = [panel_result(panel, scale, rows) for scale in ("paper", "quick")]
-            line = panel["figure"], says, panel["measure"], *results, panel["network"], see
-            lines.append(line)
-    return by_paper
+def panels(rows: dict[str, list[dict]]) -> dict[str, list[dict]]:
+    """{paper: its sections of panels.toml, with the scale of their picture and `lines`}; `rows` are
+    those of claims.json by scale."""
+    papers, base, drawn = read("panels"), by_key(rows), committed.drawn("paper")
+    for sections in papers.values():
+        for section in sections:
+            lines = section["lines"] = []
+            section["scale"] = "paper" if section["picture"] in drawn else "quick"
+            for panel in section["panel"]:
+                says = panel["says"]
+                if "gate" in panel:
+                    says = says.format(formatted(number(f"paper {panel['gate']}", base), "%."))
+                results = [panel_result(panel, scale, base) for scale in ("paper", "quick")]
+                line = panel["panel"], says, *results, at_settings(panel, rows["quick"])
+                lines.append((*line, panel["network"]))
+    return papers
+
+
+def at_settings(panel: dict, rows: list[dict]) -> str:
+    """'12/15; fresh ✓': at how many other settings the condition of a panel has the same sign, and
+    its sign at fresh seeds."""
+    key, _, condition = panel.get("quick", panel["paper"]).partition("; ")
+    signs = {
+        row["setting"]: holds(row, row["conditions"][condition])
+        for row in rows
+        if f"{row['claim']}/{row['case']}" == key and condition in row["conditions"]
+    }
+    base, fresh = signs.pop(BASE, None), signs.pop(FRESH, "")
+    parts = [f"{[*signs.values()].count(base)}/{len(signs)}"] if signs else []
+    return "; ".join(parts if fresh == "" else [*parts, f"fresh {SIGNS[fresh]}"])
 
 
 def panel_result(panel: dict, scale: str, rows: dict) -> str:

@@ -112,8 +112,8 @@ def test_the_readme_and_findings_say_what_came_out():
         assert f"# {held_out}{mean:.2f} " in README
     rows = quoted.by_key({scale: committed.rows(scale) for scale in ("quick", "paper")})
     tables = {
-        "findings/league": benchmark_tables.lines(committed.runs("quick")),
-        "findings/recombine": shares_by_distance(),
+        "findings/benchmark": benchmark_tables.lines(committed.runs("quick")),
+        "findings/beyond": shares_by_distance(),
     }
     for name in quoted.read("quoted"):
         page = README if name == "README" else (ROOT / f"docs/{name}.md").read_text()
@@ -130,34 +130,29 @@ def test_the_readme_and_findings_say_what_came_out():
             quotes = (low <= number.start() and number.end() <= high for low, high in spans)
             assert any(quotes), f"{name}: {page[number.start() - 40 : number.end() + 20]}"
     (lines,) = tables.values()
-    assert "\n".join(lines) in (ROOT / "docs/findings/league.md").read_text()
+    assert "\n".join(lines) in (ROOT / "docs/findings/benchmark.md").read_text()
 
 
 def shares_by_distance() -> list[str]:
     """The share rendered by distance to the nearest ID cell, by a network and by KRR."""
-    networks = {
-        "bump_cnn": "convolutional decoder, bump code",
-        "ramp_cnn": "the same, ramp code",
-        "onehot_cnn": "the same, one-hot code",
-        "positional_cnn": "the same, sines and cosines",
-        "bump_cnn_stripes": "the same, bump code, single-factor images (stripes) added",
-        "pixels_own_bump": "per pixel, own weights",
-        "pixels_shared_bump": "per pixel, shared weights",
+    titles = {
+        ("bump_cnn", "interpolator"): "KRR",
+        ("bump_cnn", "cells"): "upsampling CNN",
+        ("bump_cnn_stripes", "cells"): "the same, single-factor images in training",
+        ("pixels_own_bump", "cells"): "coordinate MLP, untied",
+        ("pixels_shared_bump", "cells"): "coordinate MLP, tied",
     }
     folder = committed.RESULTS / "quick/figures"
     every = pd.concat([pd.read_csv(folder / f"{name}.csv") for name in ("codes", "drawings")])
     lines = []
-    for network, title in networks.items():
-        for predictor, name, how in (
-            ("cells", title, "%"),
-            ("interpolator", "*interpolation*", "%."),
-        ):
-            shares = every[(every.run == network) & (every.predictor == predictor)]
-            numbers = [
-                quoted.formatted({"value": row.rendered, "ci95": [row.low, row.high]}, how)
-                for row in shares.drop_duplicates("distance").itertuples()
-            ]
-            lines.append((name, *numbers))
+    for (network, predictor), title in titles.items():
+        shares = every[(every.run == network) & (every.predictor == predictor)]
+        how = "%." if title == "KRR" else "%"
+        numbers = [
+            quoted.formatted({"value": row.rendered, "ci95": [row.low, row.high]}, how)
+            for row in shares.drop_duplicates("distance").itertuples()
+        ]
+        lines.append((title, *numbers))
     levels = (f"{level:g}" for level in sorted(every.distance.unique()))
     return table(("network", *levels), lines)
 
