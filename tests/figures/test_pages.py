@@ -78,8 +78,9 @@ def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, trai
         assert quoted.formatted(number, "sign") == sign
 
 
-def test_every_panel_names_a_figure_and_each_figure_has_its_caption():
-    every = [panel for paper in quoted.read("panels")["paper"] for panel in paper["panel"]]
-    assert {panel["see"] for panel in every if "see" in panel} <= set(FIGURES)
+def test_every_panel_names_figures_and_each_figure_has_its_caption():
+    sections = sum(quoted.read("panels").values(), [])
+    assert {section["picture"] for section in sections} <= set(FIGURES)
+    assert {name for section in sections for name in section["only"].split(",")} <= set(FIGURES)
     captions = (pages.HERE / "captions.md").read_text()
     assert sorted(re.findall(r"^## (.*)", captions, re.M)) == sorted(FIGURES)
