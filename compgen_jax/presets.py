@@ -14,17 +14,16 @@ from compgen_jax.studies.why_not import why_not_presets
 
 
 class Public(NamedTuple):
-    """A preset at one scale, with the time that it takes and what came out."""
+    """A preset at one scale, with the time that it takes."""
 
     config: Config
     takes: str
-    result: str
 
 
 def public(*tables: dict) -> dict[str, Public]:
     """What can be named by `--config`, by name of the config: quick ones first."""
     listed = [
-        Public(preset.config(scale, name), takes, preset.result.get(scale, ""))
+        Public(preset.config(scale, name), takes)
         for scale, table in itertools.product(SCALES, tables)
         for name, preset in table.items()
         for trained, takes in zip(preset.scales, preset.takes, strict=False)

@@ -18,7 +18,6 @@ from absl import flags
 
 from compgen_jax import claims, cli
 from compgen_jax.claims import BASE, FRESH, NOT_TRAINED
-from compgen_jax.config import changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
@@ -54,7 +53,6 @@ def pages() -> dict[Path, str]:
         "panels": quoted.panels(rows),
         "fields": fields.groups(),
         "presets": PRESETS_OF_PAPERS,
-        "results": presets(),
     }
     pages, folder = {}, HERE / "templates"
     for path in sorted(folder.rglob("*.md")):
@@ -262,28 +260,6 @@ def not_run(scale: str, papers, runs: dict) -> list[tuple]:
         cost = ", ".join(filter(None, (cost, takes.get(name)))) or "a sweep"
         groups.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
     return [(names, cost) for (_, cost), names in groups.items()]
-
-
-def presets() -> dict[str, str]:
-    """What came out of each preset."""
-    # a figure's run equals its preset, but for the name
-    ran = {
-        changed(run.config, {"name": "run"}): run.summary["mean"]
-        for scale in SCALES
-        for run in committed.runs(scale).values()
-    }
-    results = {}
-    for preset in (preset for group in PRESETS_OF_PAPERS.values() for preset in group.values()):
-        config, result = preset.config, preset.result or "not run yet"
-        if mean := ran.get(changed(config, {"name": "run"})):
-            score = "rendered" if "ood.rendered" in mean else config.task.make().accuracy
-            id_share, ood_share = (
-                text.with_interval(mean[f"{region}.{score}"], digits=2) for region in ("id", "ood")
-            )
-            result = f"{score.replace('_', ' ')} ID {id_share}, OOD {ood_share}"
-            result += f": {preset.result}" if preset.result else ""
-        results[config.name] = result
-    return results
 
 
 def gallery() -> list[tuple]:

@@ -28,7 +28,7 @@ class Preset(NamedTuple):
     scale.  quick, paper: what is changed at one; a config is named after its run, '..._quick' at
     quick scale, unless these set its name.  scales: those at which the run exists.  takes: the time
     of training on 2 CPU cores at each of these; only a preset with times can be named by
-    `--config`.  result: what came out at a scale, where docs/results has no summary.
+    `--config`.
     """
 
     base: "Config | Preset"
@@ -37,7 +37,6 @@ class Preset(NamedTuple):
     paper: Values = {}
     scales: tuple[str, ...] = SCALES
     takes: tuple[str, ...] = ()
-    result: dict[str, str] = {}
 
     def config(self, scale: str, name: str = "") -> Config:
         """The config at a scale. Without a name, it keeps that of its base."""

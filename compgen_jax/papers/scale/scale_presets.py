@@ -111,9 +111,6 @@ PRESETS = {
             )
         },
         takes=("3 min", "3.0e17 FLOP: half an hour on a GPU at 160 TFLOP/s"),
-        result={
-            "quick": "69 sets seen: R² OOD .73, .95, .989 at width 16, 64, 256; 9 seen: .74 at 256"
-        },
     ),
     # The authors' student at their rate, at a thirtieth of their steps: 3.9e14 FLOP for each seed.
     "hyperteacher_authors": Preset(
@@ -138,11 +135,6 @@ PRESETS = {
             )
         },
         takes=("8 min", "4.5e16 FLOP: 5 minutes at that rate"),
-        result={
-            "quick": "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, "
-            "invertible -.80 (by `compgen-jax figures`: orthogonal 6,000 steps, fewshot 48,000 at "
-            "a rate of .002)"
-        },
     ),
     "supports": Preset(
         STUDENT,
@@ -150,10 +142,6 @@ PRESETS = {
         quick={"task.support.seen": 44},
         paper={"task.support.seen": 522},
         takes=("3 min", "4.2e16 FLOP: 5 minutes"),
-        result={
-            "quick": "gain OOD: random .87, equal .88, popular .82, non_compositional .01, "
-            "unpopular -.14, disconnected -.68 (by `compgen-jax figures --only=scale2`)"
-        },
     ),
     "modules": Preset(
         STUDENT,
@@ -162,7 +150,6 @@ PRESETS = {
             "sweep.axes": (("task.modules", (4, 8, 16)), ("model.width", (32, 64, 128, 256))),
         },
         takes=("4 min",),
-        result={"quick": "R² OOD .95 from width 47, 62, 104 on at 4, 8, 16 modules"},
         **QUICK,
     ),
     # On another seed, width 128 stays at a step accuracy of .85 on seen sets, after 30,000 steps at
@@ -194,7 +181,6 @@ PRESETS = {
             "sweep.axes": (OTHERS_SEEN,),
         },
         takes=("4 min",),
-        result={"quick": "by `compgen-jax figures --only=scale1d`: see S1d"},
         **QUICK,
     ),
     "hypernetwork": Preset(
@@ -203,7 +189,6 @@ PRESETS = {
         quick={"model.width": 64, "training.steps": 20_000, "sweep.axes": (OTHERS_SEEN,)},
         paper={"sweep.axes": (("task.support.held_out_share", FEWER_SHARES),)},
         takes=("1 min", "6e14 FLOP: 4 seconds at that rate, if it were reached"),
-        result={"quick": "the same"},
     ),
     "hyperteacher_middle": Preset(
         MIDDLE,
@@ -216,7 +201,6 @@ PRESETS = {
             ),
         },
         takes=("1.2 h (10.6 ms a step and core at width 512)",),
-        result={"quick": "three draws of six: see S1a, S1b and S2b, middle scale"},
         **QUICK,
     ),
     "supports_middle": Preset(
@@ -227,7 +211,6 @@ PRESETS = {
             "sweep.axes": (("task.support.name", SUPPORTS[1:]), MIDDLE_DRAWS),
         },
         takes=("1.3 h",),
-        result={"quick": "the same"},
         **QUICK,
     ),
     "tasks_needed": Preset(
