@@ -16,8 +16,7 @@ training set (`learnt`). Nothing else changes a verdict: the row of claims.json 
 network was judged, at which setting and from which seeds.
 
 Values are (S,), one for each seed; (S, C), by seed and late checkpoint, of which each seed's median
-counts; a constant; or {'value', 'ci95'}, a statistic that is no mean over seeds (`unknown`,
-`doubtful`).
+counts; a constant; or {'value', 'ci95'}, a statistic that is no mean over seeds (`unknown`).
 """
 
 import fnmatch
@@ -114,11 +113,6 @@ def learnt(values, name: str = "exact accuracy ID", at: float = TRAINED) -> Note
 def unknown(reason: str) -> dict:
     """The values of a condition from which nothing can be concluded."""
     return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": reason}
-
-
-def doubtful(values, reason: str):
-    """Values (S,) whose mean decides nothing if there is a reason to doubt them."""
-    return mean_with_interval(values) | {"undecided_because": reason} if reason else values
 
 
 def exact_id(cells: evaluation.CellResults):

@@ -28,15 +28,6 @@ def lines_through(maps_PxG, places) -> list:
     return lines
 
 
-def products(functions, count: int):
-    """(P, R) products of functions (P, V) over all cells of their axes; ones (`count`, 1) of
-    none."""
-    product_PxR = np.ones((count, 1)) if not functions else functions[0]
-    for function in functions[1:]:
-        product_PxR = (product_PxR[:, :, None] * function[:, None, :]).reshape(count, -1)
-    return product_PxR
-
-
 def indices(sizes):
     """(B, F) int: the index of every cell's value of each factor."""
     return np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].T

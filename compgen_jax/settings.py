@@ -107,7 +107,12 @@ class Family:
 
     @property
     def name(self) -> str:
-        return family_name(type(self))
+        """The inverse of `family`."""
+        kind = type(self)
+        location = f"{kind.__module__}:{kind.__qualname__}"
+        names = {place: name for group in FAMILIES.values() for name, place in group.items()}
+        own = f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+        return names.get(location, own)
 
     def check(self, config):
         """Raises ConfigError for settings that contradict others of the config."""
@@ -137,16 +142,6 @@ def family(group: str, name: str) -> type:
         hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
         require(has_default and usable, f"{group}.name", name, hint)
     return kind
-
-
-@functools.cache
-def family_name(kind: type) -> str:
-    """The inverse of `family`."""
-    for names in FAMILIES.values():
-        for name, location in names.items():
-            if location == f"{kind.__module__}:{kind.__qualname__}":
-                return name
-    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
 def is_own(settings: Family) -> bool:

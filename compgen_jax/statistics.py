@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import cache
 
 import numpy as np
 from scipy.special import betaincinv, stdtrit
@@ -90,18 +89,13 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
 
 def median_with_interval(values_T) -> dict:
     """{'value': median, 'ci95': [low, high]} over seeds: the half width of the mean's interval,
-    times how much further a median spreads."""
-    values = np.asarray(values_T, np.float64)
-    median, (low, high) = float(np.median(values)), t_interval(values)
-    half = spread_of_median(len(values)) * (high - low) / 2
+    times the standard deviation of the median of normal values over that of their mean,
+    simulated."""
+    median, (low, high) = float(np.median(values_T)), t_interval(values_T)
+    normal = np.random.default_rng(0).normal(size=(100_000, len(values_T)))
+    spread = float(np.median(normal, axis=1).std() * np.sqrt(len(values_T)))
+    half = spread * (high - low) / 2
     return {"value": median, "ci95": [median - half, median + half]}
-
-
-@cache
-def spread_of_median(count: int, samples: int = 100_000) -> float:
-    """Standard deviation of the median of normal values over that of their mean, simulated."""
-    normal = np.random.default_rng(0).normal(size=(samples, count))
-    return float(np.median(normal, axis=1).std() * np.sqrt(count))
 
 
 def jackknife_interval(full_x, without_xS, most: float = np.inf):

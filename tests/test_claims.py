@@ -76,12 +76,11 @@ def test_a_claim_says_why_nothing_is_concluded():
         "interval crosses the bound": np.array([0.1, 0.9, 0.5]),
         "not known": np.full(3, NAN),
         "does not compose": claims.unknown("does not compose"),
-        "too few": claims.doubtful(values, "too few"),
+        "too few": mean_with_interval(values) | {"undecided_because": "too few"},
     }.items():
         row = judged(above(0.5, values_of, "what"))
         assert (row["verdict"], row["reason"]) == (U, f"{reason}: what")
     assert row["conditions"]["what"]["value"] == pytest.approx(1.1)
-    assert verdict(above(0, claims.doubtful(values, ""), "x")) == R
     row = judged(learnt(np.full(3, 0.5)), HIGH)
     assert row["verdict"] == U
     assert row["reason"] == "not trained: exact accuracy ID 0.5, 0.95 needed"

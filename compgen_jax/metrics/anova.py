@@ -21,11 +21,3 @@ def interaction(gram_BxB, sizes) -> float:
     interactions = (total - constant - sum(main)) / total
     varying = np.sum(np.array(main) / total) + interactions
     return interactions / varying if varying > 1e-12 else np.nan
-
-
-def operator_schmidt(gram_BxB, sizes, factor: int = 0):
-    """Singular values, largest first, of K from the pairs of values of one factor to those of the
-    others (Eq 1, 30). Use signals: of inverted bumps the constant makes rank 4."""
-    kernel, axis = gram_BxB.reshape(*sizes[::-1], *sizes[::-1]), len(sizes) - 1 - factor
-    pairs = np.moveaxis(kernel, (axis, len(sizes) + axis), (0, 1))
-    return np.linalg.svd(pairs.reshape(sizes[factor] ** 2, -1), compute_uv=False)

@@ -110,12 +110,17 @@ def example(domain: str) -> Layer:
 
 @layer_metric("rank", "exp_entropy", prefix="schmidt.")
 def kernel_terms(layer: Layer) -> dict | None:
-    """How many products of functions of single factors make up the Gram matrix, at worst (Eq 16,
-    31)."""
+    """How many products of functions of single factors make up the Gram matrix, at worst: singular
+    values of K from pairs of values of one factor to those of the others (Eq 1, 16, 30, 31). Of
+    inverted bumps the constant makes rank 4."""
     if layer.gram is None:
         return None
-    factors = range(1 if len(layer.sizes) == 2 else len(layer.sizes))  # of two, either is as good
-    terms = [anova.operator_schmidt(layer.gram, layer.sizes, f) for f in factors]
+    kernel, count = layer.gram.reshape(layer.sizes[::-1] * 2), len(layer.sizes)
+    terms = []
+    for axis in [1] if count == 2 else range(count):  # of two factors, either is as good
+        pairs = np.moveaxis(kernel, (axis, count + axis), (0, 1))
+        pairs = pairs.reshape(kernel.shape[axis] ** 2, -1)
+        terms.append(np.linalg.svd(pairs, compute_uv=False))
     return {
         "rank": max(np.sum(values > RANK_TOLERANCE * values[0]) for values in terms),
         "exp_entropy": max(map(spectra.exp_entropy, terms)),
@@ -154,7 +159,12 @@ def probe(layer: Layer) -> dict:
         scores = probes.probe(
             layer.features, layer.factors, layer.held_out, real=layer.real, periods=layer.periods
         )
-    return probes.mean_over_factors(scores, layer.real) | {
+    means = {}
+    for score, values in scores.items():
+        if score.endswith("r2") and layer.real is not None:
+            values = values[np.asarray(layer.real)]
+        means[score] = np.mean(values) if values.size else np.nan
+    return means | {
         f"{name}.{score}": values[index]
         for index, name in enumerate(layer.factor_names)
         for score, values in scores.items()
@@ -163,24 +173,19 @@ def probe(layer: Layer) -> dict:
 
 @layer_metric(*AGREEMENTS, prefix="output.cosine.", of_output=True)
 @layer_metric(*AGREEMENTS, prefix="cosine.")
-def cosine_agreements(layer: Layer) -> dict | None:
-    if layer.kernel is None or layer.true_kernel is None:
-        return None
-    return agreements(layer.kernel, layer.factors, layer.held_out, layer.true_kernel)
-
-
-def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    """Correlations of a kernel with the binary one, with that of the true outputs, and with the
+def agreements(layer: Layer) -> dict | None:
+    """Correlations of the kernel with the binary one, with that of the true outputs, and with the
     binary one beyond it: over pairs of held-out cells, and (`cross_`) of a held-out and an ID cell.
     NaN for fewer than three held-out cells."""
+    held_out = layer.held_out
+    if layer.kernel is None or layer.true_kernel is None or held_out.sum() < 3:
+        return None
     correlations = dict.fromkeys(AGREEMENTS, np.nan)
-    if held_out_B.sum() < 3:
-        return correlations
-    matrices = kernel_BxB, np.asarray(true_kernel_BxB), kernels.binary(factors_BxF)
-    upper = np.triu_indices(held_out_B.sum(), k=1)
-    pairs = {"": [matrix[np.ix_(held_out_B, held_out_B)][upper] for matrix in matrices]}
-    if not held_out_B.all():
-        block = np.ix_(held_out_B, ~held_out_B)
+    matrices = layer.kernel, np.asarray(layer.true_kernel), kernels.binary(layer.factors)
+    upper = np.triu_indices(held_out.sum(), k=1)
+    pairs = {"": [matrix[np.ix_(held_out, held_out)][upper] for matrix in matrices]}
+    if not held_out.all():
+        block = np.ix_(held_out, ~held_out)
         pairs["cross_"] = [matrix[block].ravel() for matrix in matrices]
     for across, (kernel, true, binary) in pairs.items():
         correlations[f"{across}binary"] = kernels.correlation(kernel, binary)

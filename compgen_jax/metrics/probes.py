@@ -48,15 +48,6 @@ def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, real=None, peri
     return scores
 
 
-def mean_over_factors(scores: dict, real=None) -> dict:
-    """The means of `probe`'s scores over the factors: of an r2 over the `real` ones."""
-    means = {}
-    for name, value in scores.items():
-        counted = value if real is None or not name.endswith("r2") else value[np.asarray(real)]
-        means[name] = np.mean(counted) if counted.size else np.nan
-    return means
-
-
 def targets_of(values_B, period: float):
     """(B, 1) the values of a factor, or (B, 2) the cosine and the sine of an angle."""
     if not np.isfinite(period):

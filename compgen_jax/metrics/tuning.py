@@ -118,7 +118,9 @@ def _alternate(matrices, functions):
     for _ in range(SWEEPS):
         for axis, matrix_DxRxV in enumerate(matrices):
             others = functions[:axis] + functions[axis + 1 :]
-            w_DxR = grids.products(others, len(matrix_DxRxV))
+            w_DxR = others[0]
+            for other in others[1:]:
+                w_DxR = (w_DxR[:, :, None] * other[:, None, :]).reshape(len(w_DxR), -1)
             values_DxV = (w_DxR[:, None, :] @ matrix_DxRxV)[:, 0] / w_DxR.shape[1]
             level_Dx1 = values_DxV.mean(axis=1, keepdims=True)
             deviation_DxV = values_DxV - level_Dx1

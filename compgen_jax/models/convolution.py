@@ -73,14 +73,6 @@ def choose_lowering(backend, trials, precision="float32"):
     return "gemm" if precision == "bfloat16" else "winograd"
 
 
-def cast_kernels(params, dtype):
-    """A decoder's parameters with every kernel in `dtype`; biases stay: XLA:CPU sums their
-    gradients wrongly in bfloat16."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: leaf.astype(dtype) if path[-1].key == "kernel" else leaf, params
-    )
-
-
 def conv_transpose(x, kernel, stride: int, lowering: str):
     """Transposed convolution with 'SAME' padding, equal to `nn.ConvTranspose` without bias.
 

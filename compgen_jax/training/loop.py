@@ -14,7 +14,7 @@ import optax
 from compgen_jax import config as configs
 from compgen_jax.config import Config, TrainingConfig, identity
 from compgen_jax.models import model as models
-from compgen_jax.models.convolution import cast_kernels, choose_lowering
+from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.models.model import Shapes
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
@@ -227,13 +227,16 @@ def make_trainer(
     def loss(trained, params, batch, counts_B, trial, key):
         """The batch's mean loss with penalties, and the variables as the batch left them."""
         params = {**params, **trained}
-        kernels = cast_kernels(params, training.precision)
 
-        def cast(leaf):
+        def cast(path, leaf, only_kernels=False):
+            # biases stay: XLA:CPU sums their gradients wrongly in bfloat16
+            stays = only_kernels and path[-1].key != "kernel"
             is_real = jnp.issubdtype(leaf.dtype, jnp.floating)
-            return leaf.astype(training.precision) if is_real else leaf
+            return leaf.astype(training.precision) if is_real and not stays else leaf
 
-        inputs = jax.tree.map(cast, batch.input)
+        cast_all = jax.tree_util.tree_map_with_path
+        kernels = cast_all(partial(cast, only_kernels=True), params)
+        inputs = cast_all(cast, batch.input)
         outputs, variables = net.train(
             kernels, batch._replace(input=inputs), counts_B, trial.task_index, key
         )

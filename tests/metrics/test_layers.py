@@ -65,8 +65,10 @@ def test_interaction_over_a_hole_needs_two_factors_that_vary(low, high, has_one)
 
 
 def test_agreements_are_over_pairs_of_held_out_cells(rng):
-    kernel, true = (kernels.cosine(kernels.gram(rng.normal(size=(90, 7)))) for _ in range(2))
-    correlations = layers.agreements(kernel, CELLS, HELD_OUT, true)
+    features, targets = rng.normal(size=(2, 90, 7))
+    kernel, true = (kernels.cosine(kernels.gram(each)) for each in (features, targets))
+    agreements = lambda cells: layers.agreements(Layer(features, CELLS, cells, true_kernel=true))
+    correlations = agreements(HELD_OUT)
     hidden, seen = np.flatnonzero(HELD_OUT), np.flatnonzero(~HELD_OUT)
     within = [(i, j) for n, i in enumerate(hidden) for j in hidden[n + 1 :]]
     across = [(i, j) for i in hidden for j in seen]
@@ -78,7 +80,6 @@ def test_agreements_are_over_pairs_of_held_out_cells(rng):
         beyond = [values - np.polyval(np.polyfit(theirs, values, 1), theirs)
                   for values in (ours, shared)]  # fmt: skip
         assert correlations[f"{name}partial"] == pytest.approx(np.corrcoef(*beyond)[0, 1])
-    everything = layers.agreements(kernel, CELLS, np.ones(90, bool), true)
+    everything = agreements(HELD_OUT | True)
     assert np.isnan(everything["cross_binary"]) and np.isfinite(everything["binary"])
-    few = np.arange(90) < 2
-    assert np.isnan(list(layers.agreements(kernel, CELLS, few, true).values())).all()
+    assert agreements(np.arange(90) < 2) is None

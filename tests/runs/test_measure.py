@@ -113,7 +113,7 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
     cells = own.cells
     corner = (cells.factors >= tiny.task.support.low).all(axis=1)
     for seed, images in enumerate(cells.predictions.reshape(2, N * N, -1)):
-        probe = probes.mean_over_factors(probes.probe(images, cells.factors, corner))["ood_r2"]
+        probe = probes.probe(images, cells.factors, corner)["ood_r2"].mean()
         assert over.late.layers("probe.ood_r2")[seed, -1, -1] == pytest.approx(probe, abs=1e-3)
     table = pd.read_csv(next(workdir.glob("over_*")) / "layers.csv")
     assert {*table.metric} == {f"probe.{score}" for score in probes.SCORES}

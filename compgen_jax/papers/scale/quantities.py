@@ -7,8 +7,8 @@ So claims such as S1a.gain judge gains.
 
 import numpy as np
 
-from compgen_jax.claims import doubtful
 from compgen_jax.metrics.decodability import midranks
+from compgen_jax.statistics import mean_with_interval
 
 COMPOSED = 0.5  # gain on held-out sets from which a network composes
 
@@ -49,7 +49,10 @@ def exponent(sizes_G, needed_GxS, least: str):
     }
     reasons = [f"{words} in {n} of {needed.size}" for words, n in counts.items() if n]
     bracketed = np.where(needed > 0, needed, np.nan)
-    return doubtful(slope(np.log(sizes_G), np.log(bracketed)), ", ".join(reasons))
+    slopes = slope(np.log(sizes_G), np.log(bracketed))
+    if not reasons:
+        return slopes
+    return mean_with_interval(slopes) | {"undecided_because": ", ".join(reasons)}
 
 
 def slope(x_K, values_KxS):
