@@ -57,14 +57,11 @@ def direct_gradients(x, kernel, gy, stride):
     return gx, gkernel
 
 
-def draw(seed, *shapes):
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
-
-
 def problem(k, stride, lead=(2,), h=8, w=4, i=8, o=9):
     """x, kernel and an output gradient."""
-    return draw(h + 10 * k, (*lead, h, w, i), (k, k, i, o), (*lead, stride * h, stride * w, o))
+    random = np.random.default_rng(h + 10 * k)
+    shapes = (*lead, h, w, i), (k, k, i, o), (*lead, stride * h, stride * w, o)
+    return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
 def assert_near(actual, expected, tolerance):

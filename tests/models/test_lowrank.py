@@ -79,8 +79,7 @@ def test_penalty_of_each_factor_along_its_axes():
     assert Config().model.extra_loss(params, {}) is None
 
 
-def test_entropy_of_equal_terms_of_one_and_of_none():
-    np.testing.assert_allclose(lowrank.entropy(jnp.ones((2, 5))), np.log(5), rtol=1e-6)
+def test_entropy_of_one_term_and_of_none():
     one_term = np.float32([[0, 0, -3, 0, 0]])
     assert not np.any(lowrank.entropy(one_term))
     gradient = jax.jit(jax.grad(lambda values: lowrank.entropy(values).sum()))

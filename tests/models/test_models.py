@@ -220,6 +220,7 @@ def test_products_of_factors_sum_to_one_at_the_start_but_for_the_kernels(parts, 
 PER_FACTOR = Shapes(struct(125), struct(2, 2), parts=(100, 25))
 FANS = {"factor_1.hidden_1": 100, "factor_2.hidden_1": 25, "factor_2.hidden_2": 64}
 GREY = Shapes(struct(28, 28), struct(56))
+PIXELS = Transformer(depth=1, width=64, hidden=256), of_image(16, 4)
 ENCODER_FANS = {"conv_1": 9, "conv_2": 9 * 32, "conv_3": 9 * 64, "hidden": 2048, "answer": 128}
 CONV_FANS = {"render": 64 * 49, "hidden_1": 64 * 16, "hidden_3": 64 * 9}
 LAWS = [
@@ -231,6 +232,9 @@ LAWS = [
      {"dense": 2, "hidden_1": 16 * 64, "hidden_2": 16 * 64, "image": 9}),
     (Additive(depth=2, width=64), PER_FACTOR, "torch", FANS | {"factor_2.image": 64}),
     (Multiplicative(depth=2, width=64), PER_FACTOR, "torch", FANS),
+    (*PIXELS, "torch", {"token": 16, "block_1.hidden": 64, "block_1.out": 256, "image": 64}),
+    # Glorot's bound counts the 64 inputs and all outputs of queries, keys and values
+    (*PIXELS, "no bias", {"block_1.read": (64 + 192) / 6, "block_1.mix": 64}),
     (TaskMLP(width=1000), of_task(5, 6, 4, 3), "flax",
      {"hidden_1": 9, "hidden_2": 1000, "answer": 1000})
 ]  # fmt: skip
@@ -238,17 +242,17 @@ LAWS = [
 
 @pytest.mark.parametrize(("settings", "shapes", "law", "fans"), LAWS, ids=lambda each: "")
 def test_initial_weights_follow_their_law(settings, shapes, law, fans):
-    """torch: uniform within 1/sqrt(fan in), biases too; flax: of variance 1/fan in; kaiming: normal
-    of variance 2/fan in."""
+    """torch: uniform within 1/sqrt(fan in), biases too unless there are none; flax: of variance
+    1/fan in; kaiming: normal of variance 2/fan in."""
     zeros = jax.tree.map(lambda s: jnp.zeros(s.shape), shapes.input)
     params = jax.device_get(jax.jit(settings.make(shapes).init)(KEY, zeros))["params"]
     for name, fan in fans.items():
         layer = functools.reduce(lambda tree, key: tree[key], name.split("."), params)
         kernel, bias = layer["kernel"], layer["bias"]
-        std = {"torch": (3 * fan) ** -0.5, "flax": fan**-0.5, "kaiming": (2 / fan) ** 0.5}[law]
+        std = {"flax": fan**-0.5, "kaiming": (2 / fan) ** 0.5}.get(law, (3 * fan) ** -0.5)
         assert float(kernel.std()) == pytest.approx(std, rel=0.15 if kernel.size < 999 else 0.06)
         assert bias.any() == (law == "torch")
-        if law == "torch":
+        if law in ("torch", "no bias"):
             assert 0.8 * fan**-0.5 < np.abs(kernel).max() <= fan**-0.5
             assert np.abs(bias).max() <= fan**-0.5
         if law == "kaiming":  # not cut off at two deviations

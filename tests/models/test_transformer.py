@@ -17,49 +17,27 @@ CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float
 COUNTS = np.ones(BATCH, bool)
 
 
-SETTINGS = Transformer(2, WIDTH, HEADS, HIDDEN)
+SETTINGS = Transformer(2, WIDTH, HEADS, HIDDEN, dropout=0.3)
+MODULE = SETTINGS.make(of_image(E, N))
+PARAMS = variables(MODULE, of_image(E, N), seed=2)
 
 
-def build(dropout=0.3):
-    return replace(SETTINGS, dropout=dropout).make(of_image(E, N))
-
-
-PARAMS = variables(build(), of_image(E, N), seed=2)
-
-
-def compiled(dropout):
-    """(evaluation, training) of a batch."""
-    module, batch = build(dropout), Example(CODES, None)
-    train = lambda key: SETTINGS.train_apply(module, PARAMS, batch, COUNTS, key)[0]
-    return jax.jit(lambda: SETTINGS.apply(module, PARAMS, CODES)[0])(), jax.jit(train)
-
-
-def test_initial_weights_are_torchs():
-    """Uniform within bounds: Glorot's of the joint layer of queries, keys and values, 1/sqrt of the
-    inputs elsewhere; attention's biases are 0."""
-    module = Transformer(depth=1, width=64, hidden=256).make(of_image(16, N))
-    params = jax.device_get(jax.jit(module.init)(KEY, np.zeros(16, np.float32)))["params"]
-    block = params["block_1"]
-    bounds = {"read": (6 / (64 + 192)) ** 0.5, "mix": 64**-0.5, "hidden": 64**-0.5, "out": 1 / 16}
-    for name, bound in bounds.items():
-        kernel, bias = block[name]["kernel"], block[name]["bias"]
-        assert 0.98 * bound < np.abs(kernel).max() <= bound
-        assert float(kernel.std()) == pytest.approx(bound / 3**0.5, rel=0.03)
-        assert bias.any() == (name in ("hidden", "out")) and np.abs(bias).max() <= bound
-    for name in ("norm_attention", "norm_hidden"):
-        assert (block[name]["scale"] == 1).all() and not block[name]["bias"].any()
+def train(key, module=MODULE):
+    return SETTINGS.train_apply(module, PARAMS, Example(CODES, None), COUNTS, key)[0]
 
 
 # --- dropout ---------------------------------------------------------------------------------
 
 
 def test_dropout_is_of_training_and_of_its_key():
-    plain, train = compiled(0.3)
-    one, same, other = (np.asarray(train(jax.random.key(seed))) for seed in (0, 0, 1))
+    compiled = jax.jit(train, static_argnums=1)
+    plain, _ = jax.jit(SETTINGS.apply, static_argnums=0)(MODULE, PARAMS, CODES)
+    one, same, other = (np.asarray(compiled(jax.random.key(seed))) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     for images in (other, plain):
         assert (np.abs(one - images).max(axis=(1, 2)) > 0.01).all()
-    np.testing.assert_allclose(compiled(0.0)[1](KEY), plain, atol=1e-6)
+    without = replace(SETTINGS, dropout=0.0).make(of_image(E, N))
+    np.testing.assert_allclose(compiled(KEY, without), plain, atol=1e-6)
 
 
 def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
@@ -70,10 +48,10 @@ def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
     monkeypatch.setattr(
         transformer, "attention", lambda q, k, v, key, rate: (keys.append(key), v)[1]
     )
-    SETTINGS.apply(build(), PARAMS, CODES)
+    SETTINGS.apply(MODULE, PARAMS, CODES)
     assert not any(key is not None for key in keys)  # nothing is dropped in evaluation
     keys.clear()
-    SETTINGS.train_apply(build(), PARAMS, Example(CODES, None), COUNTS, KEY)
+    train(KEY)
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
 
 
