@@ -61,6 +61,22 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(run):
     assert np.median(errors[:, held_out].mean(axis=1)) == pytest.approx(error, rel=1e-5)
 
 
+def test_late_networks_are_those_of_checkpoints(copy):
+    shutil.rmtree(copy / "parameters")
+    run = Run.load(copy)
+    for late, end in zip(*map(jax.tree.leaves, (run.late.params, run.params)), strict=True):
+        assert late.shape == (2, loop.LAST, *end.shape[1:])
+        np.testing.assert_array_equal(late[:, -1], end)
+
+
+def test_the_training_loss_is_the_mean_of_an_epoch(tiny, tmp_path):
+    job = study.new_job(tiny, tmp_path)._replace(saved=checkpoints.Checkpoint(0, None, []))
+    losses = np.array([[9.0, 1, 2], [9, 3, 5]])
+    means = {f"{region}.exact_accuracy": np.ones(2) for region in ("id", "ood")}
+    study._record(job, 3, {"w": np.zeros(2)}, losses, means)
+    assert [row["train_loss"] for row in job.saved.rows] == [1.5, 4]
+
+
 def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
     tiny, tiny_run, copy
 ):

@@ -24,7 +24,7 @@ def config_of(task, batch_size=16):
 
 def waves(next_batch=None):
     """A task whose input is a pytree; points between the cells are shown, in a stream or a table of
-    which the first three count."""
+    which the first four count, one without a factor."""
     factors = Factor("a", np.arange(3.0)), Factor("b", np.arange(4.0))
     held_out = lambda points: (points[..., 0] > 1.5) & (points[..., 1] > 2.5)
     example = lambda key, point: Example(
@@ -32,8 +32,10 @@ def waves(next_batch=None):
     )
     if next_batch is not None:
         return over_cells(factors, held_out, example, next_batch=next_batch, examples=0)
-    table = sampling.Table(jnp.array([[0.5, 1], [1, 2], [1, 0.5], [7, 7]]), jnp.int32(3))
-    return over_cells(factors, held_out, example, dataset=lambda key: table, examples=3)
+    table = sampling.Table(
+        jnp.array([[0.5, 1], [1, 2], [jnp.nan, 1], [1, 0.5], [7, 7]]), jnp.int32(4)
+    )
+    return over_cells(factors, held_out, example, dataset=lambda key: table, examples=4)
 
 
 def code_and_truth(points):
@@ -42,7 +44,7 @@ def code_and_truth(points):
     return code, np.sin(points[:, :1]) + points
 
 
-def test_a_table_shows_the_points_that_count():
+def test_a_table_shows_the_complete_points_that_count():
     found = results.interpolations(config_of(Bump(grid=8)), waves(), (0,))
     cells, _ = code_and_truth(tasks.points(waves()))
     shown = code_and_truth([[0.5, 1], [1, 2], [1, 0.5]])

@@ -65,6 +65,16 @@ def lookups(name):
     return answers
 
 
+def test_what_is_rendered_is_held_against_the_best_trivial_predictor():
+    run, scorer, query = asked_at("bumps")
+    cells = scorer(np.asarray(query.truths)[None].repeat(len(SEEDS), 0))
+    trivial = {name: {("ood", "rendered"): share} for name, share in (("a", 0.2), ("b", 0.5))}
+    known = Run.known(SEEDS, cells, name="known", task=run.task, trivial=trivial)
+    conditions = judge(judge_run.composes, {"run": known})["conditions"]
+    name = "share rendered OOD, less the best trivial predictor's"
+    assert conditions[name]["value"] == 0.5
+
+
 def verdict(name, answers_Bx):
     """On three seeds that say this, each with a gain of its own: errors of 0 have no logarithm."""
     run, scorer, _ = asked_at(name)

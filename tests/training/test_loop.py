@@ -116,6 +116,8 @@ def test_the_schedule_of_epochs_and_of_streams(tiny):
         (long, (2, 1000, 2, (300, 600, 900, *late), late)),
     ):
         assert loop.schedule_of(config, contracts.check(config))[:-1] == expected
+    kept = changed(long, {"training.keep": 3})  # 1000 / 512 is nearest to 2
+    assert loop.schedule_of(kept, contracts.check(kept)).kept == (2, 44, 1000)
 
 
 def test_an_impossible_training_is_refused():
