@@ -10,8 +10,6 @@ import functools
 import tomllib
 from pathlib import Path
 
-import numpy as np
-
 from compgen_jax.claims import BASE, FRESH, HOLDS, NOT_TRAINED, TRAINED
 
 from . import committed
@@ -70,7 +68,7 @@ def formatted(number: dict, how: str) -> str:
     low, high = number["ci95"]
     digits, ends = how.rstrip(".±"), (number["value"], low, high, (high - low) / 2)
     if digits == "%":
-        value, low, high, half = (f"{np.clip(100 * end, 0, 100):.0f}" for end in ends)
+        value, low, high, half = (f"{100 * end:.0f}" for end in ends)
         value += "%"
     else:
         value, low, high, half = (f"{end:.{digits}f}" for end in ends)

@@ -70,6 +70,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     assert varied["net", "depth 3"].model.depth == 3
     assert varied["net", "batch size x1/3"].training.batch_size == 11  # of 32
     assert variations.configs((group,), {"other": tiny}) == {}
+    assert times("model.depth", 0.1)(tiny) == {"model.depth": 1}  # not 0
 
 
 def test_claims_on_some_of_the_runs_say_what_they_lack():

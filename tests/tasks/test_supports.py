@@ -49,6 +49,14 @@ def test_the_held_out_square_has_the_share_as_its_side(region, mean):
 @pytest.mark.parametrize(
     "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
 )
+def test_a_point_that_lacks_a_factor_is_not_held_out():
+    points = np.array([[7.0, 7.0], [7.0, np.nan], [np.nan, 7.0]])
+    for values in (points, jax.numpy.asarray(points)):
+        assert_array_equal(
+            support(16, SupportConfig("donut", 5, 10)).is_held_out(values), [True, False, False]
+        )
+
+
 def test_samples_are_seen_points_as_the_kind_of_sampling_says(sampling):
     found = support(16, SupportConfig("donut", 5, 10, sampling=sampling, samples=90))
     points, other = (
