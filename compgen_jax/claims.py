@@ -169,11 +169,6 @@ def label(case: dict) -> str:
     return case.get("case", ", ".join(values))
 
 
-def missing(claim: Claim, case: dict, runs) -> list[str]:
-    """The names and patterns of a claim's runs that are not among the names `runs`."""
-    return [name for name in claim.named_runs(case).values() if not fnmatch.filter(runs, name)]
-
-
 def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
     """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
     on all runs of a pattern needs all those of `every`, the base runs."""

@@ -37,15 +37,24 @@ def _definer(name: str, about: str, define=flags.DEFINE_string, default=None):
 
 CONFIG = """The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a
 Config; --config.KEY=VALUE overrides a field."""
-PRINT_CONFIG = "Print the complete config as JSON, overrides included, and stop."
-DRY_RUN = "Print what it would cost: steps, FLOPs, memory, time; train and write nothing."
-EXTEND = "Files of yours: metrics, claims, figures or runs."
 define_config, define_task = _definer("config", CONFIG), _definer("task", CONFIG)
 define_workdir = _definer("workdir", "The directory of the run, or of the figures.")
 define_out = _definer("out", "The directory of what is written.")
-define_print_config = _definer("print_config", PRINT_CONFIG, flags.DEFINE_bool, False)
-define_dry_run = _definer("dry_run", DRY_RUN, flags.DEFINE_bool, False)
-define_extend = _definer("extend", EXTEND, flags.DEFINE_list, [])
+define_print_config = _definer(
+    "print_config",
+    "Print the complete config as JSON, overrides included, and stop.",
+    flags.DEFINE_bool,
+    False,
+)
+define_dry_run = _definer(
+    "dry_run",
+    "Print what it would cost: steps, FLOPs, memory, time; train and write nothing.",
+    flags.DEFINE_bool,
+    False,
+)
+define_extend = _definer(
+    "extend", "Files of yours: metrics, claims, figures or runs.", flags.DEFINE_list, []
+)
 
 
 def require(holder) -> str:

@@ -9,7 +9,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import attrgetter, getitem
+from operator import getitem
 from pathlib import Path
 
 from compgen_jax import settings
@@ -156,11 +156,6 @@ def changed(config: Config, values: dict, read=None) -> Config:
         node = reduce(getitem, groups, tree)
         node[name] = read(value, node[name]) if read else value
     return from_dict(tree)
-
-
-def field_value(config: Config, path: str):
-    """The value of a field named as in 'task.support.low'."""
-    return attrgetter(path)(config)
 
 
 def identity(config: Config) -> dict:

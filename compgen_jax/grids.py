@@ -39,29 +39,14 @@ def points(axes):
     return np.stack([np.asarray(axis, np.float32)[index] for axis, index in columns], axis=1)
 
 
-def offsets(sizes, ordered=None, periods=None) -> list:
-    """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
+def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=()):
+    """The nearest seen cell of every cell: its index (B,) int, the first of several, and its
+    Euclidean distance (B,), in cells. It is one with the same values of `fixed` factors, (F,) bool,
+    if there are any. Raises ValueError if no cell is seen.
 
     Args:
       ordered: for each factor, whether its values have neighbours; any two others are 1 apart.
       periods: for each factor, after how many cells it repeats, or None.
-    """
-    ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
-    distances = []
-    for size, has_neighbours, period in zip(sizes, ordered, periods, strict=True):
-        apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-        if not has_neighbours:
-            apart = np.minimum(apart, 1)
-        elif period is not None:
-            apart = np.minimum(apart % period, -apart % period)
-        distances.append(apart)
-    return distances
-
-
-def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=()):
-    """The nearest seen cell of every cell, in cells; see `offsets`: its index (B,) int, the first
-    of several, and its Euclidean distance (B,). It is one with the same values of `fixed` factors,
-    (F,) bool, if there are any. Raises ValueError if no cell is seen.
 
     The distance is minimised along one factor after the other, without pairs of cells in memory.
     """
@@ -70,7 +55,15 @@ def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=()):
         raise ValueError("held_out must leave some cell seen")
     squared = over_grid(np.where(held_out, np.inf, 0.0), sizes)
     index = over_grid(np.arange(held_out.size), sizes)
-    tables = offsets(sizes, ordered, periods)
+    ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
+    tables = []  # distances between the values of each factor
+    for size, has_neighbours, period in zip(sizes, ordered, periods, strict=True):
+        apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+        if not has_neighbours:
+            apart = np.minimum(apart, 1)
+        elif period is not None:
+            apart = np.minimum(apart % period, -apart % period)
+        tables.append(apart)
     for factor in np.flatnonzero(fixed):
         tables[factor] = np.where(tables[factor] > 0, np.inf, 0.0)
     for axis, apart in enumerate(reversed(tables)):

@@ -109,10 +109,11 @@ class Family:
     def name(self) -> str:
         """The inverse of `family`."""
         kind = type(self)
-        location = f"{kind.__module__}:{kind.__qualname__}"
-        names = {place: name for group in FAMILIES.values() for name, place in group.items()}
-        own = f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
-        return names.get(location, own)
+        for families in FAMILIES.values():
+            for name, location in families.items():
+                if location == f"{kind.__module__}:{kind.__qualname__}":
+                    return name
+        return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
     def check(self, config):
         """Raises ConfigError for settings that contradict others of the config."""

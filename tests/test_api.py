@@ -20,11 +20,6 @@ from tests.trees import TWO_PROGRAMS
 
 
 @pytest.fixture(scope="module")
-def run(tiny_run):
-    return cg.load(tiny_run[0])
-
-
-@pytest.fixture(scope="module")
 def swept(tiny, tmp_path_factory):
     """A sweep of four trials, which share a program."""
     axes = {"training.learning_rate": (1e-3, 1e-2)}

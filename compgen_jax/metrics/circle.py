@@ -87,23 +87,3 @@ def edge_fit(signals_xP, first_P, second_P) -> tuple:
     both = least > 0
     mixing_share = np.where(both, least, 0.0) / np.where(both, weights.sum(axis=-1), 1.0)
     return residual_share, mixing_share
-
-
-def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
-    """Mean turning angle of a layer's curve over the first factor, across what is held out, over
-    that elsewhere: 1 of a circle. NaN if the factor is no angle."""
-    factors, features = np.asarray(factors_BxF, np.float64), np.asarray(features_BxD, np.float64)
-    turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
-    if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():
-        return np.nan
-    for label in np.unique(factors[held_out_B, 1:], axis=0):
-        cells = np.flatnonzero((factors[:, 1:] == label[None]).all(axis=1))
-        cells = cells[np.argsort(factors[cells, 0] % periods[0])]
-        steps = np.roll(features[cells], -1, axis=0) - features[cells]
-        lengths, hidden = np.linalg.norm(steps, axis=1), held_out_B[cells]
-        steps /= np.where(lengths > 0, lengths, 1)[:, None]
-        cosines = np.sum(steps * np.roll(steps, 1, axis=0), axis=1)
-        turns_B[cells] = np.arccos(np.clip(cosines, -1, 1))
-        near_B[cells] = hidden | np.roll(hidden, 1) | np.roll(hidden, -1)
-    elsewhere = turns_B[~near_B & np.isfinite(turns_B)]
-    return float(turns_B[near_B].mean() / elsewhere.mean()) if elsewhere.size else np.nan

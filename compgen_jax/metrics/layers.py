@@ -9,7 +9,6 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.metrics import (
     anova,
-    circle,
     geometry,
     kernels,
     probes,
@@ -217,9 +216,24 @@ def geometry_numbers(layer: Layer) -> dict | None:
 
 @layer_metric("curve.turning_ratio")
 def turning_ratio(layer: Layer) -> float | None:
-    if layer.periods is None:
+    """Mean turning angle of the layer's curve over the first factor, across what is held out, over
+    that elsewhere: 1 of a circle. None if the factor is no angle."""
+    period = layer.periods[0] if layer.periods else np.inf
+    if np.isinf(period) or not np.ptp(layer.features, axis=0).any():
         return None
-    return circle.turning_ratio(layer.features, layer.factors, layer.held_out, layer.periods)
+    factors, features = (np.asarray(x, np.float64) for x in (layer.factors, layer.features))
+    turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
+    for label in np.unique(factors[layer.held_out, 1:], axis=0):
+        cells = np.flatnonzero((factors[:, 1:] == label[None]).all(axis=1))
+        cells = cells[np.argsort(factors[cells, 0] % period)]
+        steps = np.roll(features[cells], -1, axis=0) - features[cells]
+        lengths, hidden = np.linalg.norm(steps, axis=1), layer.held_out[cells]
+        steps /= np.where(lengths > 0, lengths, 1)[:, None]
+        cosines = np.sum(steps * np.roll(steps, 1, axis=0), axis=1)
+        turns_B[cells] = np.arccos(np.clip(cosines, -1, 1))
+        near_B[cells] = hidden | np.roll(hidden, 1) | np.roll(hidden, -1)
+    elsewhere = turns_B[~near_B & np.isfinite(turns_B)]
+    return float(turns_B[near_B].mean() / elsewhere.mean()) if elsewhere.size else np.nan
 
 
 for _array, _prefix in (("features", ""), ("untrained", "untrained.")):

@@ -11,10 +11,11 @@ Claims that compare networks of two groups are judged where both have the settin
 import itertools
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 from compgen_jax.claims import FRESH
-from compgen_jax.config import Config, changed, field_value
+from compgen_jax.config import Config, changed
 
 FRESH_SEEDS = tuple(range(100, 108))  # looked at once, to confirm verdicts
 SCALES = "quick", "paper"
@@ -65,7 +66,7 @@ def times(field: str, factor: float) -> Values:
     """A number multiplied; a whole one stays whole, and at least 1."""
 
     def values(config):
-        value = field_value(config, field)
+        value = attrgetter(field)(config)
         is_whole = isinstance(value, int)
         return {field: max(1, round(factor * value)) if is_whole else factor * value}
 

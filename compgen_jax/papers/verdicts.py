@@ -3,6 +3,7 @@
 A run is known by its config, whatever its directory is called.
 """
 
+import fnmatch
 import itertools
 from pathlib import Path
 
@@ -43,11 +44,13 @@ def judge(papers: tuple[Paper, ...], runs: dict, scale: str) -> tuple[list[dict]
     rows, lacking = [], {}
     for paper in papers:
         more = paper.more(runs)
-        rows += claims.judge_all(paper.claims, runs | more, scale)
+        known = runs | more
+        rows += claims.judge_all(paper.claims, known, scale)
         for claim in paper.claims:
             for case in claim.cases:
-                names = claims.missing(claim, case, runs | more)
-                if names and {*claim.named_runs(case).values()} - {*names} - more.keys():
+                named = claim.named_runs(case).values()
+                names = [name for name in named if not fnmatch.filter(known, name)]
+                if names and {*named} - {*names} - more.keys():
                     lacking[claim.name, claims.label(case)] = names
     return rows, lacking
 

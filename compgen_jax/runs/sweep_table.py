@@ -6,11 +6,12 @@ import dataclasses
 import functools
 import io
 from itertools import groupby, product, zip_longest
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value, fingerprint
+from compgen_jax.config import Config, ConfigError, SweepConfig, changed, fingerprint
 from compgen_jax.metrics import scaling
 from compgen_jax.settings import demand, require
 from compgen_jax.tasks import task as tasks
@@ -68,7 +69,7 @@ def config_of(config: Config, trial: SweepTrial) -> Config:
 def task_of(config: Config, axes: tuple) -> Task:
     """The task at these values of the axes."""
     search = config.sweep.search.field
-    value = field_value(config, search) if search else 0
+    value = attrgetter(search)(config) if search else 0
     return single_run(config, SweepTrial(axes, 0, value)).task
 
 
@@ -98,7 +99,7 @@ def _first_values(config: Config, axes: tuple) -> list:
     sizes = ((units.get(name), multiples) for name, multiples in search.per)
     multiples = [factor * size for size, factors in sizes if size for factor in factors]
     values = [*search.start, *multiples]
-    if type(field_value(config, search.field)) is int:
+    if type(attrgetter(search.field)(config)) is int:
         values = [max(1, round(value)) for value in values]
     return sorted(set(values))
 
@@ -108,7 +109,7 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
     search, names, refined = config.sweep.search, measures(config), set()
     if not search.field:
         return []
-    is_whole = type(field_value(config, search.field)) is int
+    is_whole = type(attrgetter(search.field)(config)) is int
     for curve, group in groupby(sorted(results), lambda trial: trial._replace(value=0)):
         trials = list(group)  # that differ in the searched value alone
 
@@ -229,7 +230,7 @@ def from_text(config: Config, text: str) -> Table:
         with contextlib.suppress(KeyError, ValueError, IndexError):  # leaves a gap, see below
             trial = trials[tuple(record[:count])]
             if search:
-                value = type(field_value(config, search))(record[count])
+                value = type(attrgetter(search)(config))(record[count])
                 trial = trial._replace(value=value)
                 first = _first_values(config, trial.axes)
                 if not first[0] <= value <= first[-1]:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -96,7 +97,7 @@ def schedule_of(config: Config, task: Task) -> Schedule:
 def hyper_of(config: Config) -> dict:
     """The traced numbers of training and model by dotted name."""
     return {
-        name: jnp.float32(configs.field_value(config, name))
+        name: jnp.float32(attrgetter(name)(config))
         for name in configs.traced_fields(config)
         if name.startswith(("training.", "model.")) and name != "training.seeds"
     }

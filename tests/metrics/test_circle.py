@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
-from compgen_jax.metrics import circle
+from compgen_jax.metrics import circle, layers
+from compgen_jax.metrics.layers import Layer
 
 RNG = np.random.default_rng(0)
 FIRST, SECOND = RNG.uniform(size=(2, 40))
@@ -67,7 +68,9 @@ def test_the_turning_ratio_of_a_circle_is_1_and_that_of_a_kink_its_angles():
     held_out = (factors[:, 1] == 7) & (np.abs(factors[:, 0] - 180) < 20)
     turn, plane = np.deg2rad(factors[:, :1]), np.linalg.qr(RNG.normal(size=(9, 2)))[0].T
     curve, (gap,) = np.hstack([np.cos(turn), np.sin(turn)]), circle.gaps(factors, held_out)
-    ratio = lambda: circle.turning_ratio(curve @ plane + 3, factors, held_out, (360,))
+    ratio = lambda: layers.turning_ratio(
+        Layer(curve @ plane + 3, factors, held_out, periods=(360.0,))
+    )
     assert ratio() == pytest.approx(1)
     nearer = curve[np.array(gap.edges)[np.round(gap.place).astype(int)]]
     curve[gap.cells] = np.abs(1 - 2 * gap.place)[:, None] * nearer

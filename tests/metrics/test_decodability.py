@@ -24,7 +24,8 @@ def brute_auc(positive, predictions, strata):
 
 
 def plain_r2(targets, predictions):
-    return 1 - np.sum((targets - predictions) ** 2) / np.sum((targets - targets.mean()) ** 2)
+    around = targets - targets.mean(axis=0)
+    return 1 - np.sum((targets - predictions) ** 2) / np.sum(around**2)
 
 
 def test_scores_are_those_of_the_predictions(rng):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import superposition
-from tests.metrics.test_kernels import CELLS, HOLE
 
 
 def test_matching_sums_of_three_factors(rng):
@@ -27,14 +26,6 @@ def test_r2_against_lstsq_and_parallel_parts(rng):
     assert np.isnan(r2[3])  # of a blank
 
 
-def test_other_coordinates_share_nothing():
-    points = CELLS[HOLE]
-    indices = superposition.other_coordinates(points, repeats=6)
-    assert indices.shape == (6, len(points)) and len(np.unique(indices)) > len(points) / 2
-    assert (points[indices] != points[None]).all()
-    assert superposition.other_coordinates([[1, 1], [1, 2]], repeats=1) is None
-
-
 def test_scores_are_means_over_the_hole_and_over_its_inner_half(rng):
     points = np.array([(a, b) for b in range(4) for a in range(4)], float)
     outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
@@ -44,6 +35,8 @@ def test_scores_are_means_over_the_hole_and_over_its_inner_half(rng):
     assert found["r2"] == pytest.approx(r2.mean())
     assert found["inner_r2"] == pytest.approx(r2[[5, 6, 9, 10, 15]].mean())
     others = superposition.other_coordinates(points, superposition.SHUFFLES)
+    assert (points[others] != points[None]).all() and len(np.unique(others)) == 16
+    assert superposition.other_coordinates([[1, 1], [1, 2]], repeats=1) is None
     shuffled = np.stack([superposition.superposition_r2(outputs, parts[each]) for each in others])
     assert found["inner_shuffled_r2"] == pytest.approx(shuffled[:, [5, 6, 9, 10, 15]].mean())
     assert np.isnan(list(superposition.scores(outputs, None, points, distance).values())).all()

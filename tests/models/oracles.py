@@ -7,6 +7,7 @@ the input. Those of batches also give statistics (`moments`) of the examples tha
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.model import Shapes
@@ -46,10 +47,13 @@ def exact(tree):
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
 
 
-def slope(value, params, direction, step=1e-6):
-    """Of a function of parameters in float64, along a direction."""
+def check_slope(gradient, value, params, direction, step=1e-6):
+    """A gradient along a direction is the slope of a function of parameters in float64."""
     moved = lambda by: jax.tree.map(lambda a, d: a + by * d, exact(params), exact(direction))
-    return (value(moved(step)) - value(moved(-step))) / (2 * step)
+    slope = (value(moved(step)) - value(moved(-step))) / (2 * step)
+    slopes = jax.tree.leaves(jax.tree.map(np.vdot, exact(gradient), direction))
+    size = np.linalg.norm(slopes)
+    assert sum(slopes) == pytest.approx(slope, rel=1e-3, abs=1e-3 * size) and size > 0.01
 
 
 # --- layers ----------------------------------------------------------------------------------
@@ -91,15 +95,6 @@ def normed(layer, x, epsilon):
     apart = x - x.mean(axis=-1, keepdims=True)
     scaled = apart / np.sqrt(np.mean(apart**2, axis=-1, keepdims=True) + epsilon)
     return scaled * layer["scale"] + layer.get("bias", 0.0)
-
-
-def batch_normed(weights, statistics, name, x, counts, moments):
-    """By the moments of the examples that count, which are kept, or by the running ones."""
-    mean, var = statistics[name]["mean"], statistics[name]["var"]
-    if counts is not None:
-        pixels = x[counts].reshape(-1, x.shape[-1])
-        mean, var = moments[name] = pixels.mean(axis=0), pixels.var(axis=0)
-    return (x - mean) / np.sqrt(var + 1e-5) * weights[name]["scale"] + weights[name]["bias"]
 
 
 def hidden_layers(weights, x, depth):
@@ -224,30 +219,30 @@ def transformer(settings, variables, code, shapes):
 
 
 def conv_batchnorm(settings, variables, codes, shapes, counts=None, moments=None):
+    """By the moments of the examples that count, which are kept, or by the running ones."""
     weights, side = variables["params"], shapes.output.shape[0] // 4
     layers = [dense(weights["dense"], codes).reshape(*codes.shape[:-1], side, side, settings.width)]
     for index in (1, 2):
-        x = transposed(weights[f"hidden_{index}"], layers[-1], 2)
-        given = variables["batch_stats"], f"norm_{index}", x, counts, moments
-        layers.append(relu(batch_normed(weights, *given)))
+        x, name = transposed(weights[f"hidden_{index}"], layers[-1], 2), f"norm_{index}"
+        mean, var = (variables["batch_stats"][name][moment] for moment in ("mean", "var"))
+        if counts is not None:
+            pixels = x[counts].reshape(-1, x.shape[-1])
+            mean, var = moments[name] = pixels.mean(axis=0), pixels.var(axis=0)
+        x = (x - mean) / np.sqrt(var + 1e-5)
+        layers.append(relu(x * weights[name]["scale"] + weights[name]["bias"]))
     return 1 / (1 + np.exp(-transposed(weights["image"], layers[-1])[..., 0])), layers
-
-
-def denoised(settings, weights, noisy, time, code, shapes):
-    beside = [noisy[..., None]]
-    for index in (1, 2):
-        beside.insert(0, relu(filtered(weights[f"noisy_{index}"], beside[0], 2)))
-    timed = np.concatenate([code, np.cos(np.pi * np.arange(8) * time)])
-    decoder = Conv(settings.depth, settings.width)
-    return conv(decoder, {"params": weights}, timed, shapes, beside)
 
 
 def flow(settings, variables, code, shapes):
     """Euler's steps from the noise of the initialisation; the layers of the first."""
     x, first = variables["noise"]["start"], None
+    weights, decoder = variables["params"]["denoiser"], Conv(settings.depth, settings.width)
     for step in range(settings.steps):
-        time = step / settings.steps
-        image, layers = denoised(settings, variables["params"]["denoiser"], x, time, code, shapes)
+        time, beside = step / settings.steps, [x[..., None]]
+        for index in (1, 2):
+            beside.insert(0, relu(filtered(weights[f"noisy_{index}"], beside[0], 2)))
+        timed = np.concatenate([code, np.cos(np.pi * np.arange(8) * time)])
+        image, layers = conv(decoder, {"params": weights}, timed, shapes, beside)
         x, first = x + (image - x) / ((1 - time) * settings.steps), first or layers
     return x, first
 

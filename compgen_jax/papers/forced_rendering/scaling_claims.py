@@ -1,13 +1,14 @@
 """C11: how many images are enough, by the grid's side N (Figure 4c). Functions of a sweep's table
 (`metrics.scaling` says what a row is)."""
 
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from compgen_jax.claims import TRAINED, Condition, claim, note
-from compgen_jax.config import Config, field_value
+from compgen_jax.config import Config
 from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import BELOW, REACHED, UNKNOWN, Curve
 from compgen_jax.statistics import mean_with_interval
@@ -75,7 +76,7 @@ class Reading(NamedTuple):
 
 def completed(rows: list[dict], config: Config) -> list[dict]:
     """The rows with their scheme and region, which need not be axes of the sweep."""
-    return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
+    return [{name: attrgetter(name)(config) for name in (COPIES, REGION)} | row for row in rows]
 
 
 def schemes(rows, region: str) -> list[str]:

@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.metrics.layers import Layer, turning_ratio
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.criteria import known_maps
@@ -117,10 +118,12 @@ def curves(angles: int) -> dict[str, Run]:
     for name, points in in_gap.items():
         layer = ring(degrees)
         layer[gap.cells] = points
-        asked = cells.factors, cells.held_out, (circle.PERIOD,)
-        ratios = [[circle.turning_ratio(layer @ each, *asked)] * 3 for each in maps]
-        layers = {"curve.turning_ratio": np.array(ratios)}
-        runs[name] = Run.known(range(SEEDS), cells=cells, layers=layers)
+        of_maps = [
+            Layer(layer @ each, cells.factors, cells.held_out, periods=(circle.PERIOD,))
+            for each in maps
+        ]
+        ratios = {"curve.turning_ratio": np.array([[turning_ratio(of)] * 3 for of in of_maps])}
+        runs[name] = Run.known(range(SEEDS), cells=cells, layers=ratios)
     return runs
 
 
