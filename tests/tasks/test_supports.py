@@ -46,9 +46,6 @@ def test_the_held_out_square_has_the_share_as_its_side(region, mean):
     assert found.held_out.sum() == 16**2 and len(values) == 16 and values.mean() == mean
 
 
-@pytest.mark.parametrize(
-    "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
-)
 def test_a_point_that_lacks_a_factor_is_not_held_out():
     points = np.array([[7.0, 7.0], [7.0, np.nan], [np.nan, 7.0]])
     for values in (points, jax.numpy.asarray(points)):
@@ -57,6 +54,9 @@ def test_a_point_that_lacks_a_factor_is_not_held_out():
         )
 
 
+@pytest.mark.parametrize(
+    "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
+)
 def test_samples_are_seen_points_as_the_kind_of_sampling_says(sampling):
     found = support(16, SupportConfig("donut", 5, 10, sampling=sampling, samples=90))
     points, other = (
