@@ -68,6 +68,10 @@ class Cells:
         self.factors, self.is_grid, self.held_out = tuple(factors), points is None, held_out
         self.sizes = tasks.counts(self.factors)
         self.points = tasks.cells(factors) if self.is_grid else np.asarray(points, np.float32)
+        # of each combination of values, by the nearest cell
+        self._held_out = held_out
+        if not self.is_grid:
+            self._held_out = held_out[self._nearest_of(np.ones(len(self.points), bool))]
 
     def is_held_out(self, points):
         """(...,) bool of points (..., F), NumPy or JAX; one that lacks a factor is not held out."""
@@ -88,13 +92,6 @@ class Cells:
         cell = np.full(math.prod(self.sizes), -1)
         cell[tasks.nearest_cell(self.factors, self.points[cells_B])] = np.flatnonzero(cells_B)
         return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))[0]]
-
-    @functools.cached_property
-    def _held_out(self):
-        """(combinations,) bool: by the nearest cell."""
-        if self.is_grid:
-            return self.held_out
-        return self.held_out[self._nearest_of(np.ones(len(self.points), bool))]
 
     @functools.cached_property
     def _nearest_seen(self):

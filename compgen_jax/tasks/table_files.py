@@ -161,6 +161,7 @@ def _columns(arrays, count: int) -> tuple:
         return columns, arrays
     table = _values(arrays, "factors", count, arrays["factors"].shape[-1])
     names = _values(arrays, "factor_names", table.shape[1]).tolist()
+    _require(len({*names}) == len(names), f"factor_names has a name twice: {', '.join(names)}")
     return dict(zip(names, table.T, strict=True)), arrays
 
 

@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -117,28 +116,6 @@ def test_wide_network_against_loops(scale):
     expected = truths.mean() + kernel(queries, codes) @ weights
     found = baselines.wide_network(scale * codes, truths, scale * queries)
     assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-
-
-def test_the_tangent_kernel_is_that_of_a_wide_random_network():
-    """Products of the gradients of one output, averaged over 64 networks of 256 units a layer."""
-    width, (codes, others) = 256, np.random.default_rng(1).normal(size=(2, 4, 3))
-
-    def output(weights, code):
-        hidden, scale = code, 1.0
-        for weight in weights[:-1]:
-            hidden = jax.nn.relu(scale * weight @ hidden)
-            scale = math.sqrt(2 / width)
-        return scale * weights[-1] @ hidden
-
-    def of_network(key):
-        shapes = (width, 3), (width, width), (width, width), (width,)
-        keys = jax.random.split(key, 4)
-        weights = [jax.random.normal(*pair) for pair in zip(keys, shapes, strict=True)]
-        slopes = [jax.vmap(jax.grad(output), (None, 0))(weights, a) for a in (codes, others)]
-        return sum(a.reshape(4, -1) @ b.reshape(4, -1).T for a, b in zip(*slopes, strict=True))
-
-    found = jax.lax.map(of_network, jax.random.split(jax.random.key(0), 64)).mean(axis=0)
-    assert_allclose(found, baselines.tangent_kernel(codes, others), rtol=0.1)
 
 
 # --- on a grid ---------------------------------------------------------------------------------

@@ -60,7 +60,6 @@ def modules(modules=8, most=3, **support):
             bump(replace(CORNER, samples=49)),
             "support.samples: 49 points, but only 48 cells are seen",
         ),
-        (bump(bumps=2, size=SizeConfig(3)), "values=3: only one of sizes"),
         (hole(region="random", share=1.0), "region='random': holds out all or none of the 256"),
         (hole(of=("x",), low=4, high=6), r"no training point has x in \[4, 5, 6\]"),
         (hole(of=("z",)), r"of=\('z',\): must name some of x, y"),

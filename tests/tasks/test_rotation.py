@@ -32,15 +32,11 @@ encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
 # --- turning ---------------------------------------------------------------------------------
 
 
-def by_scipy(image, degrees, mode="grid-constant"):
-    """Its row 0 is at the top."""
-    return ndimage.rotate(np.float64(image), -degrees, mode=mode, reshape=False, order=1)
-
-
 @pytest.mark.parametrize("degrees", [0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0])
 def test_turning_is_bilinear_and_equals_scipy(degrees):
+    """Its row 0 is at the top."""
     for image, mode in ((NOISE, "grid-constant"), (digits.drawn(4, 28), "constant")):
-        expected = by_scipy(image, degrees, mode)
+        expected = ndimage.rotate(np.float64(image), -degrees, mode=mode, reshape=False, order=1)
         assert_allclose(turned(image, degrees), expected, atol=2e-5)
 
 
@@ -78,8 +74,9 @@ def test_examples_of_one_object_and_of_several():
     chex.assert_trees_all_close(alone, Example(codes[2, :2], images[2]), atol=1e-6)
 
 
-def test_images_of_mnist_stand_upright(tmp_path):
-    of_files = replace(TWO, side=28, objects=(5, 4), mnist_path=str(write(tmp_path)))
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_images_of_mnist_stand_upright(tmp_path, end):
+    of_files = replace(TWO, side=28, objects=(5, 4), mnist_path=str(write(tmp_path, end=end)))
     found = examples_at(of_files.make(), [(0.0, 4.0), (0.0, 5.0)]).target
     for image, index in zip(found, (2, 0), strict=True):  # the first of each in the file
         assert_allclose(image, IMAGES[index][::-1] / 255.0, atol=1e-5)
@@ -212,13 +209,6 @@ def write(directory, images=MNIST, labels=(5, 0, 4, 5, 4), end=""):
         whole = content if content[:2] == b"\x1f\x8b" or not end else gzip.compress(content)
         (directory / f"{name}{end}").write_bytes(whole)
     return directory
-
-
-@pytest.mark.parametrize("end", ["", ".gz"])
-def test_the_first_example_of_each_digit(tmp_path, end):
-    found = digits.first_of_each(str(write(tmp_path, end=end)), (4, 5))
-    expected = {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
-    chex.assert_trees_all_equal(found, expected)
 
 
 @pytest.mark.parametrize(

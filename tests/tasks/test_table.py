@@ -273,6 +273,7 @@ def refused(message, *arguments, **others):
         (spoilt("factors", 0, [0, 2]), "1 combinations have more than one"),
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
+        (own(factor_names=np.array(["hue", "hue"])), "factor_names has a name twice: hue, hue"),
         ({"images": own()["images"]}, "has 12 images and no factors; your own file"),
     ],
 )
@@ -308,8 +309,4 @@ def test_a_damaged_file_is_refused(tmp_path):
 def test_a_wrong_subset_is_refused(tmp_path, subset, message):
     path = npz(tmp_path / "dsprites.npz", dsprites())
     refused(f"config.task.subset=.*{message}", path, subset)
-
-
-def test_images_become_only_smaller(tmp_path):
-    path = npz(tmp_path / "own.npz", own())
-    refused("config.task.side=5: images have 4 x 4 pixels", path, side=5)
+    refused("config.task.side=7: images have 6 x 6 pixels", path, side=7)
