@@ -178,15 +178,12 @@ def example(point, settings: Bump) -> Example:
         drawn = coded = [point[:2], second]
     elif settings.stripes.shuffled_codes and len(point) > 2:
         drawn, coded = [point[:2]], [point[2:]]
-    codes = [_code(position, settings) for position in coded]
+    codes, size = [], settings.size
+    for position in coded:
+        coordinates = [*position[:2], *((position[2:] - size.smallest) / size.step)]
+        codes.append(encodings.encode(coordinates, support(settings).sizes, settings.code))
     signal = sum(_signal(position, settings) for position in drawn)
     return Example(jnp.concatenate(codes), flip(signal, settings.image))
-
-
-def _code(point, settings: Bump):
-    size = settings.size
-    coordinates = [*point[:2], *((point[2:] - size.smallest) / size.step)]
-    return encodings.encode(coordinates, support(settings).sizes, settings.code)
 
 
 def _signal(point, settings: Bump):

@@ -96,7 +96,10 @@ class Rotation(Family):
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
         factors, angles, prefix = factors_of(self), self.angles, f"config.task.gap={self.gap}"
         is_held_out = held_out_by(self)
-        cells, samples = (points_of(self, 360 / n * np.arange(n)) for n in (angles, self.samples))
+        objects = [factor.values for factor in factors[1:]]
+        cells, samples = (
+            grids.points([360 / n * np.arange(n), *objects]) for n in (angles, self.samples)
+        )
         seen_OxA = ~is_held_out(cells).reshape(-1, angles)
         seen_samples = ~is_held_out(samples)
         demand(
@@ -181,12 +184,6 @@ def factors_of(settings: Rotation) -> tuple[Factor, ...]:
     return (angle, Factor("object", objects, real=False)) if len(objects) > 1 else (angle,)
 
 
-def points_of(settings: Rotation, angle_A):
-    """(O * A, F) float32: these angles of each object."""
-    objects = [factor.values for factor in factors_of(settings)[1:]]
-    return grids.points([angle_A, *objects])
-
-
 def held_out_by(settings: Rotation) -> Callable:
     """points (..., F), NumPy or JAX -> (...,) bool."""
     gap, names = settings.gap, sorted(settings.objects)
@@ -226,7 +223,8 @@ def _pictures_and_bank(settings: Rotation):
     angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
     turn = partial(ndimage.rotate, reshape=False, order=1, mode="grid-constant")
     images = [turn(picture, -angle).ravel() for picture in pictures for angle in angle_A]
-    return pictures, np.stack(images), points_of(settings, angle_A)
+    points = grids.points([angle_A, *(factor.values for factor in factors_of(settings)[1:])])
+    return pictures, np.stack(images), points
 
 
 def scores(signal, truth, point, bank) -> dict:

@@ -150,22 +150,9 @@ def test_every_epoch_sees_each_example_once_in_a_new_order():
         assert len(orders) > 2
 
 
-def test_padding_a_table_keeps_what_counts():
-    table = sampling.table(jnp.ones((3, 2)))
-    padded = sampling.padded(table, 5)
-    assert sampling.capacity(padded) == 5 and int(padded.count) == 3
-    assert_array_equal(padded.points, [[1, 1]] * 3 + [[0, 0]] * 2)
+def test_what_is_no_table_is_not_padded():
     mask = jnp.ones((4, 4), bool)
     assert sampling.padded(mask, 5) is mask and sampling.capacity(mask) == 0
-
-
-def test_a_stream_draws_every_row_that_counts_as_often():
-    """Counts of 20000 draws of 16 of 20 rows, within 5 standard errors."""
-    table = sampling.Table(jnp.arange(20.0)[:, None], jnp.int32(16))
-    points, counts = sampling.stream(sampling.from_table)(KEY, 0, table, 20_000)
-    values, number = np.unique(np.asarray(points), return_counts=True)
-    assert counts.all() and values.tolist() == list(range(16))
-    assert np.abs(number - 1250).max() < 5 * 1250**0.5
 
 
 def test_rejection_draws_are_uniform_over_what_is_left():

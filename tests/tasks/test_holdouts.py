@@ -29,7 +29,6 @@ LINE = (Factor("posX", np.arange(10) / 9), Factor("posY", np.arange(10) / 9))
 PLACE = np.arange(21) / 20
 WORLD = Factor("posX", PLACE), Factor("posY", PLACE), Factor("shape", np.arange(3), real=False)
 # as the data sets store them
-SHAPES3D = ("cube", "cylinder", "sphere", "pill")
 DATA = {
     "dsprites": (
         SMALL[0],
@@ -41,7 +40,7 @@ DATA = {
     "3dshapes": (
         *(Factor(f"{name}_hue", np.arange(10) / 10) for name in ("floor", "wall", "object")),
         Factor("scale", np.linspace(0.75, 1.25, 8)),
-        Factor("shape", np.arange(4), real=False, labels=SHAPES3D),
+        Factor("shape", np.arange(4), real=False, labels=("cube", "cylinder", "sphere", "pill")),
         Factor("orientation", np.linspace(-30, 30, 15)),
     ),
     "mpi3d": MPI3D,

@@ -69,9 +69,7 @@ def test_the_sets_that_are_drawn_stay_what_runs_were_trained_on():
     assert sums == [1928, 1917, 1822, 1600, 1515, 1169]
 
 
-@pytest.mark.parametrize(
-    "kind", ["random", "disconnected", "non_compositional", "popular", "equal"]
-)
+@pytest.mark.parametrize("kind", KINDS[:-1])
 @pytest.mark.parametrize(("modules", "most"), [(3, 2), (8, 3), (16, 5)])
 def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind, modules, most):
     """Of equal ones, on a path at the first draw."""

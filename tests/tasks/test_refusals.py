@@ -44,10 +44,6 @@ def turned(**fields):
     return replace(TASKS["rotation"], **fields)
 
 
-def modules(modules=8, most=3, **support):
-    return Modules(modules=modules, most=most, support=ModuleSupportConfig(**support))
-
-
 @pytest.mark.parametrize(
     ("task", "message"),
     [
@@ -78,7 +74,10 @@ def modules(modules=8, most=3, **support):
         (replace(SPRITES, samples=999), "samples=999: only .* combinations are ID"),
         (replace(SPRITES, asks="factors"), "asks='factors': needs .*kind='none' and"),
         (ImageTable(), "path='': must name a file"),
-        (modules(16, name="disconnected", held_out_share=0.1), "627 of 696 .* at most 576 for"),
+        (
+            Modules(support=ModuleSupportConfig("disconnected", held_out_share=0.1)),
+            "627 of 696 .* at most 576 for",
+        ),
         (Modules(tasks=2000), "tasks=2000: makes more than 24,000 examples"),
         (Bump(stripes=StripesConfig(copies=1, hole=(2, 1, 3))), r"hole=\(2, 1, 3\): must be the"),
         (Preference(features=8), "features=8: fewer than config.task.modules=16"),
