@@ -87,17 +87,6 @@ def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     return int(settled[0]) if len(settled) else None
 
 
-def median_with_interval(values_T) -> dict:
-    """{'value': median, 'ci95': [low, high]} over seeds: the half width of the mean's interval,
-    times the standard deviation of the median of normal values over that of their mean,
-    simulated."""
-    median, (low, high) = float(np.median(values_T)), t_interval(values_T)
-    normal = np.random.default_rng(0).normal(size=(100_000, len(values_T)))
-    spread = float(np.median(normal, axis=1).std() * np.sqrt(len(values_T)))
-    half = spread * (high - low) / 2
-    return {"value": median, "ci95": [median - half, median + half]}
-
-
 def jackknife_interval(full_x, without_xS, most: float = np.inf):
     """(..., 2) interval of a smooth statistic of S seeds: the t interval of its pseudo-values S
     full - (S - 1) without (Tukey 1958), no end above `most`; NaN for a single seed. `without` is

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import statistics
-from compgen_jax.statistics import jackknife_interval, mean_band, median_with_interval, t_interval
+from compgen_jax.statistics import jackknife_interval, mean_band, t_interval
 
 T_2 = 4.302652729911275  # the 97.5% quantile of Student's t with 2 degrees of freedom
 
@@ -37,17 +37,6 @@ def test_equal_values_have_no_spread_and_one_seed_shows_none():
     for bad in ([], [[1.0, 2.0]]):
         with pytest.raises(ValueError, match="non-empty vector over seeds"):
             t_interval(bad)
-
-
-def test_a_median_has_an_interval_wider_than_a_means():
-    # variances of the median of n normal values: Sarhan and Greenberg (1962), table 10C.1
-    for count, variance in ((3, 0.448671), (4, 0.298247), (5, 0.286834), (6, 0.214740)):
-        values = [0.7, 0.1, 0.8, 0.9, 0.2, 0.3][:count]
-        number = median_with_interval(values)
-        assert number["value"] == pytest.approx(np.mean(number["ci95"])) == np.median(values)
-        spread = np.ptp(number["ci95"]) / np.ptp(t_interval(values))
-        assert spread == pytest.approx(math.sqrt(variance * count), rel=0.01)
-    assert np.isnan(median_with_interval([1.0])["ci95"]).all()
 
 
 def test_the_interval_of_another_statistic():

@@ -5,8 +5,19 @@ import pytest
 
 from compgen_jax.metrics import geometry
 from compgen_jax.papers.forced_rendering import lowrank_claims
+from compgen_jax.statistics import t_interval
 from tests.papers.criteria import known_low_rank
 from tests.papers.decoders import N, cell_results, decoder, draw, judged, named
+
+
+def test_a_median_has_an_interval_wider_than_a_means():
+    # variances of the median of n normal values: Sarhan and Greenberg (1962), table 10C.1
+    for count, variance in ((3, 0.448671), (4, 0.298247), (5, 0.286834), (6, 0.214740)):
+        values = [0.7, 0.1, 0.8, 0.9, 0.2, 0.3][:count]
+        number, _ = lowrank_claims.over_seeds(values, "error", paired=False)
+        assert number["value"] == pytest.approx(np.mean(number["ci95"])) == np.median(values)
+        spread = np.ptp(number["ci95"]) / np.ptp(t_interval(values))
+        assert spread == pytest.approx(np.sqrt(variance * count), rel=0.01)
 
 
 def test_ablations_are_compared_in_pairs():

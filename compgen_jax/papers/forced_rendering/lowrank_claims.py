@@ -12,7 +12,7 @@ from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
 from compgen_jax.papers.forced_rendering.bump_presets import ABLATIONS
 from compgen_jax.papers.forced_rendering.image_quantities import rendered_ood, trained
-from compgen_jax.statistics import median_with_interval
+from compgen_jax.statistics import t_interval
 
 FACTOR_OF_TWO = float(np.log10(2))  # what helps more, helps much
 RANK_ONE = 0.99  # of an embedding's energy, in its largest singular value
@@ -56,10 +56,16 @@ def log_errors(runs: dict, region: str) -> dict:
 
 
 def over_seeds(difference, title: str, paired: bool):
-    """What a condition takes: the mean of paired seeds, or else their median; and its name."""
+    """What a condition takes: the mean of paired seeds, or else their median; and its name. The
+    interval of a median is the mean's, times the standard deviation of the median of normal values
+    over that of their mean, simulated."""
     if paired:
         return difference, title
-    return median_with_interval(difference), f"median {title}"
+    median, (low, high) = float(np.median(difference)), t_interval(difference)
+    normal = np.random.default_rng(0).normal(size=(100_000, len(difference)))
+    spread = float(np.median(normal, axis=1).std() * np.sqrt(len(difference)))
+    half = spread * (high - low) / 2
+    return {"value": median, "ci95": [median - half, median + half]}, f"median {title}"
 
 
 def beside_others(errors: dict, name: str, title: str, paired: bool, best, word: str):
