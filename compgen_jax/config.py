@@ -24,19 +24,18 @@ ABSENT = object()  # the value of a field that a family lacks, where None may be
 @dataclass(frozen=True)
 class TrainingConfig:
     """AdamW on the task's loss; a row of metrics and a checkpoint every `evaluate_every` epochs and
-    at the end. `steps`, unless 0, is the run's length in optimiser steps instead of `epochs`, and
-    then `evaluate_every` counts steps too. Points that are drawn afresh need `steps`.
+    at the end. `steps`, unless 0, replaces `epochs`, and `evaluate_every` then counts steps, too.
+    Points that are drawn afresh need `steps`.
 
     The learning rate is constant, falls to 0 along half a `cosine`, or halves on a `plateau`, down
     to 1e-6. A plateau is 6 epochs in a row whose mean training loss was not below the best by a
-    ten-thousandth. `decay` says whether weight decay acts on all parameters or on matrices alone.
-    A gradient longer than `clip`, unless that is 0, is scaled to it.
+    ten-thousandth. `decay` says whether weight decay acts on all parameters or on matrices alone. A
+    gradient longer than `clip`, unless that is 0, is scaled to it.
 
-    `precision` is that of the convolutions, forward and backward, of a training step; weights,
-    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way.
+    `precision` is that of the convolutions of a training step; all else is float32.
 
     A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
-    This changes no result, so it is not part of a run's identity."""
+    This is not part of its identity."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -54,13 +53,13 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Finds the value of a numeric field at which scores, which rise along it, reach a target.
+    """Finds the value of a numeric `field`, such as 'task.images', at which rising scores reach a
+    target; '' means no search.
 
-    `field` is such as 'task.images'; '' means no search. The values of `start` are tried first, and
-    the multiples `per` of sizes that a task names (`Task.units`), such as (('cell', (0.25, 2.0)),).
-    Then each of `refinements` rounds tries `refine_with` more values around each crossing. `scores`
-    are those whose mean must reach `target`: on held-out points or, where none are held out, on
-    points that were not drawn and between the cells.
+    The values of `start` are tried first, and the multiples `per` of sizes that a task names, such
+    as (('cell', (0.25, 2.0)),). Each of `refinements` rounds then tries `refine_with` more values
+    around each crossing. The mean of each of `scores` must reach `target`: on held-out points or,
+    without any, on points that were not drawn and between the cells.
     """
 
     field: str = ""
@@ -74,12 +73,9 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """Many trials instead of one run: every combination of `axes` with each of `training.seeds`.
-    `axes` is a dict (or pairs) of field names and values, such as {'task.grid': (24, 28),
-    'model.width': (32, 64)}.
-
-    Four regions are scored: ID cells that were drawn (`seen`), ID cells that were not (`unseen`),
-    held-out cells (`ood`), and `real_points` points between the cells (`real`, none held out).
+    """Every combination of `axes` with each of `training.seeds`. `axes` is a dict (or pairs) of
+    field names and values, such as {'task.grid': (24, 28), 'model.width': (32, 64)}. `real_points`
+    is the number of points between the cells that are scored, too.
     """
 
     axes: tuple = ()
@@ -93,12 +89,12 @@ class SweepConfig:
 
 @dataclass(frozen=True)
 class ExecutionConfig:
-    """How a run is carried out: not part of its identity.
+    """How a run is carried out.
 
-    `trials_per_device` bounds memory: so many trials are trained side by side, the others in turn
-    (0 lets the backend decide); results change by rounding at most. `chunk_steps` is the number of
-    steps between two moves of the progress bar. `max_padding` is the largest share of work that a
-    sweep may waste by padding small grids to train beside large ones.
+    `trials_per_device` trials are trained side by side, the others in turn (0: the backend
+    decides); results change by rounding at most. The progress bar moves every `chunk_steps` steps.
+    `max_padding` is the largest share of work that a sweep may waste by padding small grids to
+    train beside large ones.
     """
 
     trials_per_device: int = number(0, low=0)

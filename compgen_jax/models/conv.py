@@ -38,12 +38,11 @@ class RenderCode(nn.Module):
 @dataclass(frozen=True)
 class Conv(Model):
     """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
-    side, and `depth` more behind it. With `broadcast`, the first layer has one set of weights for
-    all pixels (Watters et al. 2019). Two fields tell a pixel where it is: with `coordinates` (Liu
-    et al. 2018), each of the `depth` layers and the last one read two more channels; with `sines`,
-    `blocks.position_code` is added to the first layer. Unless it `mixes`, no activation mixes the
-    factors before this is read. `doublings` of the layers double the side of the image, which must
-    be divisible by 4 all the same."""
+    side, and `depth` more. With `broadcast`, all pixels of the first share weights (Watters et al.
+    2019). Two fields tell a pixel where it is: with `coordinates`, each later layer reads two more
+    channels; `sines` adds `blocks.position_code` to the first. Unless it `mixes`, no activation
+    mixes the factors before this is read. `doublings` layers double the image's side, which must be
+    divisible by 4 all the same."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)

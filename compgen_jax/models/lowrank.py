@@ -56,15 +56,13 @@ def raw_embeddings(params):
 
 @dataclass(frozen=True)
 class PenaltyConfig:
-    """The penalty that is added to the loss (paper Eq 10, 11).
-
-    `entropy` and `variance` are the coefficients of two terms, summed over tokens. The variance is
-    the unbiased one of the entries of a raw vector, as in the authors' code, summed over a token's
-    terms.
+    """The penalty that is added to the loss (paper Eq 10, 11): two terms with the coefficients
+    `entropy` and `variance`, summed over tokens. The variance is the unbiased one of a raw vector's
+    entries, summed over a token's terms.
 
     `axes` says along which axes of the image a factor's embeddings should be constant, in pairs of
-    a factor's index in the task, from 0, and 'both' (the paper, and without a pair), 'rows',
-    'columns' or 'none'. ((3, 'rows'), (4, 'columns')) is right for posX and posY of dSprites.
+    a factor's index, from 0, and 'both' (also without a pair), 'rows', 'columns' or 'none': ((3,
+    'rows'), (4, 'columns')) for posX and posY of dSprites.
     """
 
     entropy: float = number(0.0, low=0, high=1e6, traced=True)
@@ -87,7 +85,7 @@ def entropy(values_VxK):
 @dataclass(frozen=True)
 class LowRank(Model):
     """`LowRankDecoder`: `width` channels and `depth` hidden layers. `dilations`, unless empty, has
-    a number for each hidden layer: the pixels from one tap of its kernel to the next."""
+    for each hidden layer the pixels from one tap of its kernel to the next."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)

@@ -20,10 +20,10 @@ AT_ONCE = 2**18
 
 @dataclass(frozen=True)
 class Pixelwise(Model):
-    """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Three fields change one thing
-    each: unless `shared`, every pixel reads the code by weights of its own; the pixels from row and
-    column `apart[0]` to `apart[1]` share other weights for this than the rest; with a `kernel` of
-    3, hidden layers also read the pixels beside."""
+    """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Unless `shared`, every pixel
+    reads the code by weights of its own. The pixels from row and column `apart[0]` to `apart[1]`
+    share other weights than the rest. With a `kernel` of 3, hidden layers also read the pixels
+    beside."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)

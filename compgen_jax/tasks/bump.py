@@ -47,11 +47,10 @@ class SizeConfig:
 
 @dataclass(frozen=True)
 class StripesConfig:
-    """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
-    vertical and all N horizontal stripes, `copies` times each, in this order or `shuffled` by the
-    seed. With `shuffled_codes` the seed permutes their codes. A `hole`, its first and its last
-    pixel along x and y, is a square that all leave blank, or that is 'left_out' of the loss
-    (NaN)."""
+    """Single-factor images in the training set (paper section 4.2): all N vertical and all N
+    horizontal stripes, `copies` times each. With `shuffled_codes` the seed permutes their codes. A
+    `hole`, its first and last pixel along x and y, is a square that all leave blank, or that is
+    'left_out' of the loss (NaN)."""
 
     copies: int = number(0, low=0, high=1000, traced=True)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
@@ -63,11 +62,10 @@ class StripesConfig:
 @dataclass(frozen=True)
 class Bump(Family):
     """The paper's task on an N x N grid. `images`, unless 0, is the number of training images and
-    replaces `support.samples`: first the stripes, as many as fit, then points.
+    replaces `support.samples`: first stripes, then points.
 
-    With 2 `bumps` an image is the sum of two, and the input joins their codes. Factors and held-out
-    region are the first one's. The second lies on any pixel, drawn for each training image, and
-    once for each cell.
+    With 2 `bumps` an image is their sum, and the input joins their codes. Factors and held-out
+    region are the first one's; the second lies on any pixel.
     """
 
     grid: int = number(28, low=8, high=128)

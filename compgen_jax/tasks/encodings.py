@@ -22,10 +22,10 @@ CODES_OF_FACTORS = "bump", "value", "onehot", "circle"
 class CodeConfig:
     """How a coordinate is given to the model (paper section 3.1).
 
-    `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
-    variance. The code of a missing factor is zero (the ramp's also of coordinate 0), or that of the
-    coordinate -1 ('off_grid'). With 'off_canvas' each factor has 12 more labels than cells, behind
-    them, with units of their own; the seventh is that of a missing factor.
+    `sigma` (in cells; for x and y, pixels) and `width`, which multiplies the variance, shape the
+    bump code. A missing factor's code is zero (the ramp's also of coordinate 0), that of the
+    coordinate -1 ('off_grid'), or the seventh of 12 labels behind the cells, which have units of
+    their own ('off_canvas').
     """
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
@@ -36,16 +36,15 @@ class CodeConfig:
 
 @dataclass(frozen=True)
 class CodesConfig:
-    """How the factors' values are given to a model: all by the code `name`, but those named in
-    `of`, pairs of a factor and its code.
+    """How factors are given to a model: all by the code `name`, but those in `of`, pairs of a
+    factor and its code.
 
-    value   the stored number itself.
-    bump    a unit for each value, with a Gaussian of `sigma` cells; round the circle for an angle.
-    onehot  a unit for each value, 1 for the nearest one; labels have it instead of a bump.
+    value   the stored number.
+    bump    a unit for each value, with a Gaussian of `sigma` cells; labels have onehot.
+    onehot  a unit for each value, 1 for the nearest one.
     circle  cosine and sine of an angle; other factors have the bump code.
 
-    A missing factor's code is zero. With 'mask' one more unit for each factor is 1 if it is
-    missing.
+    A missing factor's code is zero. 'mask' adds a unit for each factor, 1 if it is missing.
     """
 
     name: str = choice("bump", *CODES_OF_FACTORS)

@@ -18,15 +18,12 @@ from compgen_jax.tasks.task import Example, Task, mean_squared_error, refuse
 
 @dataclass(frozen=True)
 class Inverse(Bump):
-    """The bump task reversed: the image, in its polarity, is given and the point is asked for.
+    """The bump task reversed: the image is given and the point is asked for.
 
     `answer` 'code' asks for the vector that the bump task would give a model, 'coordinates' for the
-    factors' values in pixels. All other fields are the bump task's.
-
-    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
-    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
-    is within half a cell, as in the authors' code. Its position is right if every factor is within
-    one cell.
+    factors' values in pixels; `mse` is over this vector. For `exact_accuracy` every factor must be
+    right: the largest unit of its code, or its coordinate within half a cell. For
+    `position_accuracy` every factor must be within one cell.
     """
 
     answer: str = choice("code", "code", "coordinates")

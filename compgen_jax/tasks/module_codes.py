@@ -15,15 +15,14 @@ COUPLINGS = 3  # of `invertible`
 
 @dataclass(frozen=True)
 class LatentCodeConfig:
-    """How a student is told the weights z of M modules.
+    """How a student is given the weights z of the modules.
 
     identity          z itself;
     orthogonal        z turned by a random orthogonal matrix;
-    tokens            for each module its number and its weight in tenths, as integers;
-    invertible        three affine couplings whose nets' weights have the standard deviation `std`
-                      (nearly affine at the authors' .1);
+    tokens            each module's number and its weight in tenths, as integers;
+    invertible        three affine couplings whose nets' weights have the standard deviation `std`;
     interval_shuffle  each weight moved to another tenth of [0, 1), the same for all modules;
-    fewshot           `pairs` examples of the task, inputs beside outputs, instead of its latent.
+    fewshot           `pairs` examples of the task, inputs beside outputs.
 
     Random maps are drawn once, by `seed`.
     """

@@ -23,17 +23,17 @@ MAX_SETS = 10**7  # their table takes a few hundred megabytes
 
 @dataclass(frozen=True)
 class ModuleSupportConfig:
-    """Which sets of modules are seen in training; all others are held out.
+    """Which sets of modules are in training; all others are held out.
 
     random            sets at random, compositional and connected;
     equal             the same, and modules occur equally often, to 1;
     disconnected      two groups of modules that never meet, each connected in itself;
-    non_compositional no set with the last module; all others or, with `seen`, some at random;
-    popular           all sets with one of the first few modules, the hubs, and some with the next;
-    unpopular         all sets of the first many modules, the core; the others in one set each.
+    non_compositional no set with the last module;
+    popular           all sets with one of the first few modules, and some with the next;
+    unpopular         all sets of the first many modules; the others in one set each.
 
-    `seen` is the number of seen sets. If it is 0, `held_out_share` of all sets are held out,
-    rounded down; but non_compositional then sees every set without the last module.
+    `seen` is the number of sets. If it is 0, `held_out_share` of all sets, rounded down, are held
+    out, but of non_compositional those with the last module.
     """
 
     name: str = choice(

@@ -104,9 +104,8 @@ class Modules(LatentTask):
     """A hyperteacher of `modules` modules, of which a task has at most `most`. A student sees
     `samples` inputs of each task. The teacher's weights have the variance `scale` / fan in.
 
-    Teacher, codes and measured latents are drawn by `seed`, not by the seed of training, which
-    draws the inputs. With `tasks`, so many are drawn, too, with their inputs: every epoch shows
-    these alone, and kernel regression on them (`interpolator`) is a trivial predictor.
+    Teacher, codes and measured latents are drawn by `seed`. Unless `tasks` is 0, so many training
+    tasks are, too, with their inputs; every epoch shows these alone, and KRR on them is a baseline.
     """
 
     inputs: int = number(16, low=1)

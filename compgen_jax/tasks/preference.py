@@ -51,9 +51,8 @@ class Preference(LatentTask):
     """A gridworld of `objects` objects, each with one of `features` features. Their worth depends
     on `modules` preferences, of which a task has at most `most`.
 
-    An expert plans `horizon` steps ahead and discounts a reward by `discount` per step; an episode
-    has `horizon` steps. Basis, codes and measured latents are drawn by `seed`, not by the seed of
-    training.
+    An expert plans `horizon` steps ahead, the length of an episode, and discounts a reward by
+    `discount` per step. Basis, codes and measured latents are drawn by `seed`.
     """
 
     factor = "preference"

@@ -28,8 +28,8 @@ class AngleCodeConfig:
     """How the angle is given to the model.
 
     cos_sin  its cosine and sine;
-    bump     `units` evenly round the circle, each a Gaussian of the circular distance to it, with
-             the standard deviation `width` in degrees.
+    bump     `units` Gaussians evenly round the circle, with the standard deviation
+             `width` in degrees.
     """
 
     name: str = choice("cos_sin", "cos_sin", "bump")
@@ -39,9 +39,9 @@ class AngleCodeConfig:
 
 @dataclass(frozen=True)
 class GapConfig:
-    """Which angles are held out: all in [low, high) degrees, where `high` may exceed 360 (gap); a
-    `share` of the cells, drawn with `seed` (random); or none. They are held out for the objects
-    named in `of` (none: for all)."""
+    """Which angles are held out, for the objects named in `of` (none: all): those in [low, high)
+    degrees, where `high` may exceed 360 (gap); a `share` of the cells, drawn with `seed`
+    (random)."""
 
     region: str = choice("gap", "gap", "random", "none")
     low: float = number(160.0, low=0, high=360)
@@ -57,9 +57,9 @@ class Rotation(Family):
     round the circle.
 
     The digits are drawn from a font. With `mnist_path`, a directory, they are the first training
-    examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of each object, evenly
-    round the circle from 0 on, without those that are held out: 889 of 1000 (of the authors, 888).
-    The loss is the mean squared error plus `l1` times the mean absolute one.
+    examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of each, evenly round the
+    circle, without those held out: 889 of 1000 (of the authors, 888). The loss is the mean squared
+    error plus `l1` times the mean absolute one.
     """
 
     side: int = number(28, low=8, high=128)

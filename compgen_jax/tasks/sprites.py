@@ -29,11 +29,11 @@ EDGE = 1e-5  # of the scale: so far outside still counts, where rounding would d
 
 @dataclass(frozen=True)
 class CountsConfig:
-    """How many values each factor has, evenly spaced. With one it does not vary: the shape is of
-    scale 1, upright, in the middle.
+    """How many values each factor has, evenly spaced. With one it does not vary: scale 1, upright,
+    in the middle, grey (H, W).
 
-    Scales go from .5 to 1, both positions from a quarter (0) to three quarters (1) of the canvas.
-    Hues k/n go round the circle; without hue an image is grey, (H, W).
+    Scales go from .5 to 1, both positions from a quarter (0) to three quarters (1) of the canvas,
+    hues round the circle.
     """
 
     scale: int = number(3, low=1, high=64)
@@ -47,10 +47,9 @@ class CountsConfig:
 class Sprites(SceneTask):
     """A sprite on a black canvas of `side` x `side` pixels.
 
-    The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY.
-    A pixel is the mean of `supersample` squared points; 1 draws hard edges, as dSprites does.
-    Orientations are k/n of a `turn`, in radians, counter-clockwise, without the end: by default a
-    quarter, after which squares repeat. 39 of a whole turn are dSprites' values.
+    The factors are shape, if there are several `shapes`, scale, orientation, hue, posX, posY. A
+    pixel is the mean of `supersample` squared points; 1 draws hard edges. Orientations are k/n of a
+    `turn`, in radians, counter-clockwise, without the end; 39 of a whole turn are dSprites' values.
     """
 
     side: int = number(32, low=16, high=64)

@@ -20,16 +20,15 @@ from compgen_jax.tasks import task as tasks
 
 @dataclass(frozen=True)
 class SupportConfig:
-    """Which factor combinations are held out, and how the others are sampled for training.
+    """Which combinations are held out, and how the others are sampled for training.
 
-    donut  holds out the cells low <= x <= high and low <= y <= high;
-    corner holds out the square from `low` to the grid's edge in the top right corner;
-    random holds out `share` of the cells, drawn with `seed`.
+    donut  the cells low <= x <= high and low <= y <= high;
+    corner the square from `low` to the grid's edge, top right;
+    random `share` of the cells, drawn with `seed`.
 
-    A `side` above 0 replaces `low` and `high`: it is the side of the held-out square as a share of
-    N, rounded to pixels; a donut's square is then centred. `of` names the factors that bound the
-    region (none: all). `samples` points are drawn once for each seed; `in_proportion`, times the
-    share that is not held out.
+    A `side` above 0 replaces `low` and `high`: it is the held-out square's, as a share of N; a
+    donut's is then centred. `of` names the factors that bound the region (none: all). `samples`
+    points are drawn once for each seed; `in_proportion`, times the share that is not held out.
     """
 
     region: str = choice("donut", "donut", "corner", "random", "none")

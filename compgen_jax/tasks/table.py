@@ -24,7 +24,7 @@ CONSTANT, CONSTANT_ON_ACCELERATOR = 2**24, 2**27
 class ImageTable(SceneTask):
     """The images of the file at `path`, of which `subset` keeps some values of factors, such as
     (('shape', ('square', 'heart')), ('posX', '::4')): labels, places from 0, or a slice. `side`
-    makes images smaller (0: as stored). Without a sentence nothing is held out."""
+    makes images smaller (0: as stored)."""
 
     held_out: str = traced("")
     path: str = ""
