@@ -10,7 +10,6 @@ from compgen_jax.tasks import baselines, images
 from tests.papers.decoders import (
     CELLS,
     SETTINGS,
-    N,
     blank,
     cell_results,
     decoder,
@@ -72,12 +71,11 @@ def test_shares_of_trivial_predictors_are_counted_one_by_one():
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     """A hole 4 to 7: its inner pixels are 2 from the nearest seen centre, exp(-2) = .135 > .1,
     so all are lit; with signals cut off near the centre, the 4 inner ones are not."""
-    cells = decoder(blank)
-    assert control_claims.lit_pixels(cells).all()
+    cells, scores = decoder(blank), SETTINGS.make().scores
+    assert control_claims.on_lit_pixels(cells, scores)[1].sum() == 16
     cut = np.where(cells.truths > 0.2, cells.truths, 0)
     cells = cell_results(0 * cells.predictions + cut, cut)
-    assert control_claims.lit_pixels(cells).sum() == N**2 - 4
-    masked, counted = control_claims.on_lit_pixels(cells, SETTINGS.make().scores)
+    masked, counted = control_claims.on_lit_pixels(cells, scores)
     assert counted.sum() == 12 and (counted <= cells.held_out).all()
     assert not masked.predictions[..., 5, 5].any() and not masked.truths[..., 5, 5].any()
     # right on every pixel that training lit

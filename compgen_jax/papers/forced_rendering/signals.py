@@ -37,14 +37,13 @@ def find_peaks(signal_HxW, visible: float = VISIBLE, share: float = PEAK_SHARE):
 def _flooded(signal_HxW, lower_HxW):
     """Of every pixel the highest level, at most its own, at which it is connected with a pixel
     whose lower level is that high: morphological reconstruction (Vincent 1993)."""
-
-    def spread(levels):
-        return jnp.minimum(signal_HxW, functools.reduce(jnp.maximum, windows(levels)))
-
     return jax.lax.while_loop(
         lambda pair: (pair[0] != pair[1]).any(),
-        lambda pair: (pair[1], spread(pair[1])),
-        (lower_HxW, spread(lower_HxW)),
+        lambda pair: (
+            pair[1],
+            jnp.minimum(signal_HxW, functools.reduce(jnp.maximum, windows(pair[1]))),
+        ),
+        (signal_HxW, lower_HxW),
     )[1]
 
 

@@ -106,7 +106,11 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> tuple:
     weights_MxHxI, biases_MxH, readout_OxH = (np.asarray(a, np.float64) for a in teacher[:3])
     modules, hidden, inputs = weights_MxHxI.shape
     root = teacher.most**0.5
-    low_HxI, high_HxI = _ends(weights_MxHxI, teacher.most)
+    # the least and the greatest sum of z entries / sqrt(K), at most K of z not 0, z in [0, 1]
+    ordered_MxHxI = np.sort(weights_MxHxI, axis=0)
+    low_HxI = np.minimum(ordered_MxHxI[: teacher.most], 0).sum(0) / root
+    high_HxI = np.maximum(ordered_MxHxI[-teacher.most :], 0).sum(0) / root
+    least_H = np.minimum(np.sort(biases_MxH, axis=0)[: teacher.most], 0).sum(0) / root
     if largest is not None:
         high_HxI = np.full_like(high_HxI, largest * root)
         low_HxI = -high_HxI
@@ -124,7 +128,7 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> tuple:
     first_slope = spacing - 2 * REACH  # of the interpolated square, at its lower end
     linear_HxI = middle_HxI + half_HxI * first_slope / 2
     passed = np.concatenate([biases_MxH / root, linear_HxI.T])
-    shift_H = np.abs(linear_HxI).sum(-1) - _ends(biases_MxH, teacher.most)[0]
+    shift_H = np.abs(linear_HxI).sum(-1) - least_H
 
     gain = half_HxI[..., None, None] * sign_2[:, None] * 2 * spacing / 4 * ones
     mixed = np.eye(hidden)[:, None, :] * gain.reshape(hidden, -1, 1)
@@ -134,13 +138,6 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> tuple:
         (readout_OxH.T, np.zeros(len(readout_OxH))),
     )
     return jax.tree.map(np.float32, layers)
-
-
-def _ends(entries_Mx, most):
-    """The least and the greatest sum of z entries / sqrt(K), at most K of z not 0, z in [0, 1]."""
-    ordered = np.sort(entries_Mx, axis=0)
-    low, high = np.minimum(ordered[:most], 0).sum(0), np.maximum(ordered[-most:], 0).sum(0)
-    return low / most**0.5, high / most**0.5
 
 
 applied, responded = (jax.jit(jax.vmap(function, (None, 0, 0))) for function in (apply, respond))

@@ -64,14 +64,13 @@ def slope(x_K, values_KxS):
 def correlation(a_GxRxS, b_GxRxS):
     """(S,): Spearman's correlation over the R runs of a group, the mean over the G groups. It is 0
     where one side is constant, since nothing varies with it."""
-    over_runs = np.vectorize(spearman, signature="(r),(r)->()")
-    return over_runs(np.swapaxes(a_GxRxS, 1, 2), np.swapaxes(b_GxRxS, 1, 2)).mean(axis=0)
-
-
-def spearman(a, b) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return float(np.corrcoef(midranks(a), midranks(b))[0, 1])
+    groups, _, seeds = a_GxRxS.shape
+    correlations_GxS = np.zeros((groups, seeds))
+    for g, s in np.ndindex(groups, seeds):
+        a, b = a_GxRxS[g, :, s], b_GxRxS[g, :, s]
+        if np.ptp(a) and np.ptp(b):
+            correlations_GxS[g, s] = np.corrcoef(midranks(a), midranks(b))[0, 1]
+    return correlations_GxS.mean(axis=0)
 
 
 def mean_where(values, counted):
