@@ -25,6 +25,7 @@ from compgen_jax.tasks.modules import LEVELS, Teacher, draw_arrays
 SCALE = 3**0.5  # of the variance scaling: an entry's variance is SCALE / fan_in
 LAWS = {"discrete": LEVELS, "khot": (1.0,)}  # weights of active modules
 CUT, CUT_DEVIATION = 2.0, 0.87962566103423978  # where JAX's normal is truncated, and its std then
+LARGEST = CUT / CUT_DEVIATION * SCALE**0.5  # entry of a drawn W_m, in size, times sqrt(I)
 REACH = 2.0  # of u + x and u - x for u and x in [-1, 1]
 
 
@@ -51,11 +52,6 @@ def draw_teacher(key, modules: int, inputs: int, hidden: int, outputs: int, most
     """By the law of the tasks' teachers; each array has a key of its own."""
     keys = dict(zip(("weights", "biases", "readout"), jax.random.split(key, 3), strict=True))
     return Teacher(*draw_arrays(keys.get, modules, inputs, hidden, outputs, SCALE), most)
-
-
-def largest_entry(inputs: int) -> float:
-    """The bound on the size of the entries of a drawn W_m."""
-    return CUT / CUT_DEVIATION * (SCALE / inputs) ** 0.5
 
 
 def draw_tasks(key, teacher: Teacher, count: int, law: str):
@@ -147,7 +143,7 @@ def table(law: str, modules, seeds, knots=(None,), size=16, most=3, count=1000, 
     """A row per number of modules, seed and knots, with H = I = O = `size`; r2 is pooled. Its
     network is `k_hot` where knots are None, else `graded`; common: on the interval that the law of
     the entries allows, in place of the teacher's own."""
-    rows, largest = [], largest_entry(size) if common else None
+    rows, largest = [], LARGEST / size**0.5 if common else None
     for number, seed in product(modules, seeds):
         teacher_key, task_key = jax.random.split(jax.random.key(seed))
         teacher = draw_teacher(teacher_key, number, size, size, size, most)
