@@ -35,7 +35,7 @@ class TrainingConfig:
     `precision` is that of the convolutions of a training step; all else is float32.
 
     A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
-    This is not part of its identity."""
+        This is no part of its identity."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -53,13 +53,12 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Finds the value of a numeric `field`, such as 'task.images', at which rising scores reach a
-    target; '' means no search.
+    """Finds the value of a numeric `field`, '' for none, at which rising scores reach a target.
 
-    The values of `start` are tried first, and the multiples `per` of sizes that a task names, such
-    as (('cell', (0.25, 2.0)),). Each of `refinements` rounds then tries `refine_with` more values
-    around each crossing. The mean of each of `scores` must reach `target`: on held-out points or,
-    without any, on points that were not drawn and between the cells.
+    `start` are the first values, and the multiples `per`, such as (('cell', (0.25, 2.0)),). Each of
+    `refinements` rounds tries `refine_with` more around each crossing. The mean of each of `scores`
+    must reach `target`: on held-out points or, without any, on points not drawn and between the
+    cells.
     """
 
     field: str = ""
