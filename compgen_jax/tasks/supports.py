@@ -20,7 +20,7 @@ from compgen_jax.tasks import task as tasks
 
 @dataclass(frozen=True)
 class SupportConfig:
-    """Which combinations are held out, and how the others are sampled for training.
+    """Which combinations are held out, and how the others are sampled.
 
     donut  the cells low <= x <= high and low <= y <= high;
     corner the square from `low` to the grid's edge, top right;
