@@ -105,7 +105,7 @@ def _train(jobs: list[Job], progress: bool):
         initial=step,
         unit="step",
         disable=not progress,
-        desc=f"{config.name} ({len(jobs)} runs, {count} seeds, {jax.default_backend()})",
+        desc=f"{config.name} ({count} seeds, {jax.default_backend()})",
     )
     advice = (
         "lower config.training.batch_size or config.model.width, or set "
