@@ -15,6 +15,7 @@ trains nothing. `--only=explorer` writes the page alone.
 
 import fnmatch
 import itertools
+import re
 import sys
 import time
 from pathlib import Path
@@ -24,10 +25,10 @@ import pandas as pd
 from absl import flags
 
 from compgen_jax import claims, cli
-from compgen_jax.config import Config, ConfigError, fingerprint
-from compgen_jax.papers import variations, verdicts
+from compgen_jax.config import Config, ConfigError, changed, fingerprint
+from compgen_jax.papers import verdicts
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.variations import SCALES
+from compgen_jax.papers.variations import SCALES, Preset
 from compgen_jax.runs import directory, study, sweeps
 from compgen_jax.settings import demand, load_file
 from compgen_jax.training import contracts
@@ -150,7 +151,7 @@ def make_plan() -> Plan:
         groups += [group._replace(settings=settings)] if settings else []
     unknown = {base for group in groups for base in group.bases} - configs.keys()
     demand(not unknown, f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
-    varied = variations.configs(groups, configs)
+    varied = configs_at_settings(groups, configs)
 
     # runs: those of figures, pages, settings and claims, and those that --only names
     patterns = [*itertools.chain(*figures.values()), *explored, *(base for base, _ in varied)]
@@ -164,6 +165,23 @@ def make_plan() -> Plan:
     to_train |= {config.name: config for config in others}
     workdir = Path(WORKDIR.value or f"runs/{scale}")
     return Plan(scale, workdir, papers, configs, figures, to_train, varied, explored)
+
+
+def configs_at_settings(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Config]:
+    """{(base, setting): config} for every setting of every base that is among `base_runs`. A
+    setting that is among these already keeps that run's name, and so its directory."""
+    unnamed = lambda config: changed(config, {"name": "any"})
+    names = {unnamed(config): config.name for config in base_runs.values()}
+    varied = {}
+    for group in groups:
+        for base, setting in itertools.product(group.bases, group.settings):
+            if base in base_runs:
+                config = Preset(base_runs[base], group.settings[setting]).config("paper")
+                stem, words = config.name.removesuffix("_quick"), re.sub(r"[^\w.]+", "_", setting)
+                name = config.name.replace(stem, f"{stem}_{words}", 1)
+                name = names.get(unnamed(config), name)
+                varied[base, setting] = changed(config, {"name": name})
+    return varied
 
 
 def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
@@ -210,9 +228,9 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
     rows, _ = verdicts.judge(plan.papers, runs, plan.scale)
     every_claim = [claim for paper in plan.papers for claim in paper.claims]
     for setting in dict.fromkeys(setting for _, setting in plan.varied):
-        changed = {base: config for (base, name), config in plan.varied.items() if name == setting}
-        names = list(changed if setting == claims.FRESH else plan.configs)
-        at_setting = verdicts.load(changed, paths)
+        at_base = {base: config for (base, name), config in plan.varied.items() if name == setting}
+        names = list(at_base if setting == claims.FRESH else plan.configs)
+        at_setting = verdicts.load(at_base, paths)
         rows += claims.judge_all(every_claim, at_setting, plan.scale, setting, names)
     before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
     rows = committed.merged(before, rows)

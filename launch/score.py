@@ -84,7 +84,7 @@ def main():
     print("mean over seeds")
     print(pandas.DataFrame(printed).to_string())
     print("baselines that do not compose, OOD")
-    scores = dict.fromkeys(filter(None, (judge_run.headline(task), task.error)))
+    scores = dict.fromkeys(filter(None, (tasks.headline(task), task.error)))
     baselines = {
         name: {score: text.number(means.get(("ood", score))) for score in scores}
         for name, means in run.trivial.items()

@@ -8,8 +8,6 @@ of its list, and its claims are judged there once more:
 Claims that compare networks of two groups are judged where both have the setting.
 """
 
-import itertools
-import re
 from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
@@ -86,20 +84,3 @@ def training_time(factor: float) -> Values:
 def fresh(*bases: str) -> Group:
     """These runs at seeds that nobody had looked at."""
     return Group(bases, {FRESH: {"training.seeds": FRESH_SEEDS}})
-
-
-def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Config]:
-    """{(base, setting): config} for every setting of every base that is among `base_runs`. A
-    setting that is among these already keeps that run's name, and so its directory."""
-    unnamed = lambda config: changed(config, {"name": "any"})
-    names = {unnamed(config): config.name for config in base_runs.values()}
-    varied = {}
-    for group in groups:
-        for base, setting in itertools.product(group.bases, group.settings):
-            if base in base_runs:
-                config = Preset(base_runs[base], group.settings[setting]).config("paper")
-                stem, words = config.name.removesuffix("_quick"), re.sub(r"[^\w.]+", "_", setting)
-                name = config.name.replace(stem, f"{stem}_{words}", 1)
-                name = names.get(unnamed(config), name)
-                varied[base, setting] = changed(config, {"name": name})
-    return varied

@@ -19,11 +19,6 @@ RIGHT = 0.9  # of the held-out combinations
 HALF = 0.5  # of the best trivial predictor's error
 
 
-def headline(task: tasks.Task) -> str:
-    """The score of a right answer: `rendered`, else the task's accuracy; '' without one."""
-    return "rendered" if "rendered" in tasks.score_names(task) else task.accuracy
-
-
 def shares(task: tasks.Task, scores: dict) -> set[str]:
     """The scores that are right or wrong at every cell, so that their means are shares."""
     return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
@@ -40,7 +35,7 @@ def composes(run: Run):
     count = cells.held_out.sum()
     id_means = {name: mean_score(cells, name, ~cells.held_out) for name in cells.scores}
     ood_means = {name: mean_score(cells, name, cells.held_out) for name in cells.scores}
-    renders = headline(run.task) == "rendered"
+    renders = "rendered" in cells.scores
     if accuracy:
         yield learnt(id_means[accuracy], f"{accuracy} ID")
     else:

@@ -355,8 +355,7 @@ class Grid(Recorder):
     def maps(self, of_layers: dict[str, Layer]) -> dict:
         """One network's maps for figures; see `Measured`."""
         output, held_out = of_layers["output"], self.of_layers["held_out"]
-        gram, largest = kernels.gram(output.features), float(self.truths.max())
-        amplitude = largest if largest > 0 else 1.0
+        gram, amplitude = kernels.gram(output.features), max(self.truths.max(), 0.0) or 1.0
         # well inside the hole, where nothing near was seen
         distance = output.distance[held_out]
         inside = np.flatnonzero(distance >= 0.6 * distance.max())

@@ -324,6 +324,11 @@ def truth(task: Task, target):
     return (task.truth or task.prediction)(target)
 
 
+def headline(task: Task) -> str:
+    """The score of a right answer: `rendered`, else the task's accuracy; '' without one."""
+    return "rendered" if "rendered" in score_names(task) else task.accuracy
+
+
 def score_names(task: Task) -> tuple[str, ...]:
     point, (_, target) = example_shapes(task)
     prediction = jax.eval_shape(partial(truth, task), target)

@@ -8,6 +8,7 @@ from compgen_jax.config import changed, identity
 from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.variations import SCALES, Group, Preset, times, training_time
 from compgen_jax.training import contracts
+from figures import make
 
 
 def test_a_preset_is_its_base_changed_at_every_scale_and_at_one(tiny):
@@ -38,7 +39,7 @@ def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(pape
     assert not [one.name for one in runs.values() if one.name.endswith("_quick")][len(quick) :]
     assert len({one.name for one in runs.values()}) == len(runs)
     groups = paper.settings if scale == "quick" else ()
-    varied = variations.configs(groups, runs)
+    varied = make.configs_at_settings(groups, runs)
     assert len(varied) == sum(len(group.bases) * len(group.settings) for group in groups)
     alike = {base for (base, _), one in varied.items() if identity(one) == identity(runs[base])}
     assert alike <= {"lowrank_none", "lowrank_entropy", "lowrank_variance"}  # a penalty of 0 x3
@@ -58,7 +59,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
         "batch size x1/3": times("training.batch_size", 1 / 3),
     }
     group = Group(("net",), settings)
-    varied = variations.configs((group,), {"net": tiny, "wide": wide})
+    varied = make.configs_at_settings((group,), {"net": tiny, "wide": wide})
     assert varied["net", "width x2"] == wide
     slow = varied["net", "learning rate x1/3"]
     assert slow.training.learning_rate == pytest.approx(tiny.training.learning_rate / 3)
@@ -69,7 +70,7 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     assert (long.epochs, long.evaluate_every) == (12, 4)
     assert varied["net", "depth 3"].model.depth == 3
     assert varied["net", "batch size x1/3"].training.batch_size == 11  # of 32
-    assert variations.configs((group,), {"other": tiny}) == {}
+    assert make.configs_at_settings((group,), {"other": tiny}) == {}
     assert times("model.depth", 0.1)(tiny) == {"model.depth": 1}  # not 0
 
 
