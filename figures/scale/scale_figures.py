@@ -172,11 +172,8 @@ def draw_codes_and_supports(runs):
     supports, codes = picture.subplots(2, 1)
     _show_gains(supports, _ranked(runs, "support", _support))
     _show_gains(codes, _ranked(runs, "code", _code))
-    supports.set_xlabel("sets that are seen")
-    codes.set_xlabel("code of the latent (R² of an affine map from the code to the latent)")
     plotting.legend_below(picture, codes)
-    plotting.panel(supports, "a", "By choice of sets", wrap=90)
-    plotting.panel(codes, "b", "By code", wrap=90)
+    plotting.set_panels("scale2", "ab", (supports, codes))
     return picture
 
 
@@ -202,8 +199,7 @@ def draw_neurons(runs):
     exact = pd.DataFrame(built.rows("exact")).groupby("modules")
     for axis, values in ((relus, exact.neurons.first()), (error, exact.max_error.max())):
         axis.plot(values, "o-", color=plotting.GREY, markersize=4)
-    relus.set(xlabel="modules", ylabel="ReLUs", xlim=(0, None), ylim=(0, None))
-    error.set(ylim=(1e-7, 1e-4), ylabel="largest error")
+    relus.set(xlim=(0, None), ylim=(0, None))
     plotting.log_scale(error, "y")
     error.axhline(neurons.EXACT, **plotting.DOTTED, label="criterion: exact in float32")
     _count_axis(error, values.index, "modules")
@@ -223,8 +219,8 @@ def draw_neurons(runs):
     trained.axhline(neurons.REACHED, **plotting.DOTTED, label="criterion, .95")
     plotting.label_seeds(trained)
     _count_axis(trained, list(by_width), "width of an MLP")
-    trained.set(ylabel="R² on held-out sets")
-    _finish(axes, "By hand, k-hot tasks", "Its errors", "By hand, graded tasks", "Trained MLPs")
+    _finish(axes)
+    plotting.set_panels("scale3", "abcd", axes)
     return picture
 
 

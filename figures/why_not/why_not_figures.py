@@ -8,8 +8,6 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogFormatter
 
 from compgen_jax.claims import median_over_checkpoints
-from compgen_jax.metrics import evaluation
-from compgen_jax.metrics.coverage import pairs_seen
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.studies.why_not.why_not_claims import composes, ladder
 from compgen_jax.tasks import bump
@@ -74,14 +72,6 @@ APART = {
     "pixels_own_bump": "Each pixel has a set of its own",
 }
 EXAMPLES, APART_BY = 5, 4  # of two objects, and the pixels between their bumps
-THREE_FACTORS = {  # the run: what is held out, its colour, and how far aside its marks stand
-    "three_factors": ("a box of x, y and size", plotting.VIOLET, -0.3),
-    "three_factors_xy": ("(x, y), at every size", plotting.GREEN, -0.1),
-    "three_factors_xs": ("(x, size), at every y", plotting.GOLD, 0.1),
-    "three_factors_random": ("combinations at random", plotting.PINK, 0.3),
-}
-SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
-PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
@@ -257,46 +247,6 @@ def draw_two_objects(runs):
         axis.label_outer()
     maps.colorbar(image, ax=axes, location="bottom", label="share of seeds that render it")
     return picture
-
-
-@figure("three_factors", runs=tuple(THREE_FACTORS), by_default=False)
-def draw_three_factors(runs):
-    picture, box = plotting.new_figure(plotting.WIDTH, 5.4), runs["three_factors"].cells
-    above, below = picture.subfigures(2, 1, height_ratios=[2.5, 2.9])
-    accuracy, pairs, distance = axes = above.subplots(1, 3)
-    for name, (words, color, offset) in THREE_FACTORS.items():
-        cells = runs[name].cells
-        good, counts = cells.scores["image_accuracy"], pairs_seen(cells.held_out, cells.sizes)
-        style = {"mean": plotting.mean_share, "color": color}
-        for column, score in enumerate(SCORES):
-            shares = plotting.ood_shares(cells, score), mean_score(cells, score, ~cells.held_out)
-            plotting.show_regions(accuracy, column + offset, 0.04, *shares, **style)
-        for count in np.unique(counts[cells.held_out]):
-            shares = mean_score(cells, "image_accuracy", cells.held_out & (counts == count))
-            plotting.show_number(pairs, count + offset, shares, **style, fmt="o")
-        levels, shares = evaluation.profile_by_distance(good, cells)
-        style = {"markersize": 3, "linewidth": 1, "label": words}
-        plotting.draw_band(distance, levels, shares, "o-", color, **style)
-    accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
-    plotting.set_panels("three_factors", "abc", axes)
-    plotting.label_regions(accuracy)
-    plotting.legend_below(above, ncols=4)
-    indices, rows = example_cells(box), {"asked": box.truths}
-    for name, label in zip(THREE_FACTORS, ("box", "(x, y)", "(x, size)"), strict=False):
-        rows[label] = runs[name].cells.predictions[0]
-    axes = plotting.show_rows(below, rows, box, indices)
-    for axis, (x, y, size) in zip(axes[0], box.factors[indices], strict=True):
-        axis.set_title(f"({x:.0f}, {y:.0f})\nsize {size:.2g}", pad=3, fontsize=plotting.SMALL)
-    plotting.panel(axes[0, 0], "d", "First seeds' outputs in the box", up=30)
-    return picture
-
-
-def example_cells(box) -> list[int]:
-    """Held-out cells of its smallest, middle and largest size, the nearest to each of `PLACES`."""
-    region = box.factors[box.held_out]
-    low, high = region.min(axis=0), region.max(axis=0)
-    points = [low + (high - low) * (*place, size) for size in (0, 0.5, 1) for place in PLACES]
-    return list(dict.fromkeys(plotting.nearest_cell(box, box.held_out, p) for p in points))
 
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)

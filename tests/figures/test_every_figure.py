@@ -28,7 +28,7 @@ TRAINED = {
     "apart": dict.fromkeys(FIGURES["apart"].runs, "pixels_apart_middle"),
     "hole": dict.fromkeys(FIGURES["hole"].runs, "bump_cnn_stripes_hole_middle"),
     **{name: dict.fromkeys(FIGURES[name].runs)
-       for name in ("composer", "two_objects", "three_factors", "fig9")}
+       for name in ("composer", "two_objects", "fig9")}
 }  # fmt: skip
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs"), stand_ins.sweep),

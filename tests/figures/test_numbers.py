@@ -78,26 +78,6 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
         assert title_of(axis).endswith(f"bump is rendered: {id_share:.0%} ID, {ood:.0%} OOD")
 
 
-def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
-    runs = {name: copy.copy(stand_ins.trained(name, workdir))
-            for name in why_not_figures.THREE_FACTORS}  # fmt: skip
-    box = runs["three_factors"].cells
-    good = np.random.default_rng(0).integers(0, 2, box.scores["image_accuracy"].shape)
-    box = replace(box, scores=box.scores | {"image_accuracy": good})
-    runs["three_factors"].cells = box
-    figure = drawn(FIGURES["three_factors"].draw, runs)
-    of_run = lambda letter, name: means(
-        axis_of(figure, letter), color=why_not_figures.THREE_FACTORS[name][1]
-    )
-    hits = good[:, box.held_out].mean()
-    # a box leaves all pairs of values, a square of x and y all but one
-    ((pairs, share),), ((pairs_xy, _),) = map(of_run, "bb", ("three_factors", "three_factors_xy"))
-    assert (round(pairs), round(pairs_xy)) == (3, 2)
-    assert share == of_run("a", "three_factors")[0][1] == pytest.approx(hits)
-    indices = why_not_figures.example_cells(box)
-    assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
-
-
 def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
     runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
     figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
