@@ -107,19 +107,23 @@ class Family:
 
     @property
     def name(self) -> str:
-        """The inverse of `family`."""
-        kind = type(self)
-        for families in FAMILIES.values():
-            for name, location in families.items():
-                if location == f"{kind.__module__}:{kind.__qualname__}":
-                    return name
-        return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+        return family_name(type(self))
 
     def check(self, config):
         """Raises ConfigError for settings that contradict others of the config."""
 
 
 # --- families by name ------------------------------------------------------------------------
+
+
+@functools.cache  # a user's file may be imported anew while its settings are in use
+def family_name(kind: type) -> str:
+    """The inverse of `family`."""
+    for families in FAMILIES.values():
+        for name, location in families.items():
+            if location == f"{kind.__module__}:{kind.__qualname__}":
+                return name
+    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
 def family(group: str, name: str) -> type:
