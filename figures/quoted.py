@@ -91,8 +91,8 @@ def panels(rows: dict[str, list[dict]]) -> dict[str, list[dict]]:
             section["scale"] = "paper" if section["picture"] in drawn else "quick"
             for panel in section["panel"]:
                 says = panel["says"]
-                if "gate" in panel:
-                    says = says.format(formatted(number(f"paper {panel['gate']}", base), "%."))
+                if "quotes" in panel:
+                    says = says.format(formatted(number(f"paper {panel['quotes']}", base), "%."))
                 results = [panel_result(panel, scale, base) for scale in ("paper", "quick")]
                 line = panel["panel"], says, *results, at_settings(panel, rows["quick"])
                 lines.append((*line, panel["network"]))
@@ -114,13 +114,11 @@ def at_settings(panel: dict, rows: list[dict]) -> str:
 
 
 def panel_result(panel: dict, scale: str, rows: dict) -> str:
-    """'4% [2, 6] **✓**', – where a panel's `gate` says that the network has not learnt."""
+    """'4% [2, 6] **✓**'."""
     name = panel.get(scale, panel["paper"])
     if not name:
         return "not run"
     quantity = number(f"{scale} {name}", rows, panel.get("must", ""))
-    if "gate" in panel and number(f"{scale} {panel['gate']}", rows)["value"] < TRAINED:
-        quantity = quantity | {"holds": None}
     known = quantity["value"] is not None
     value = formatted(quantity, panel["how"]) if known else "not identified"
     return f"{value} **{formatted(quantity, 'sign')}**"
