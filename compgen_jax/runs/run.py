@@ -119,13 +119,13 @@ class Run:
             saved = {step: self.end.at(step).params for step in set(self.steps)}
             networks = [saved[step] for step in self.steps]
             return jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *networks)
-        folder, last = self.path / "checkpoints", loop.schedule_of(self.config, self.task).total
-        if last not in checkpoints.steps(folder):
+        last = loop.schedule_of(self.config, self.task).total
+        if last not in checkpoints.steps(self.path / "checkpoints"):
             raise RunError(
                 f"{self.path}: its final checkpoint is missing; remove its summary.json, and "
                 "compgen-jax train trains what is missing"
             )
-        return checkpoints.restore(folder, last, self._template).state.params
+        return self.at(last).params
 
     @cached_property
     def _template(self):
@@ -151,12 +151,13 @@ class Run:
     def at(self, step: int) -> "Run":
         """The same networks at a kept step or a late checkpoint. Raises RunError for another
         step."""
-        folder, template = "parameters", self._template.params
-        if step in loop.schedule_of(self.config, self.task).late:
-            folder, template = "checkpoints", self._template
-        state = checkpoints.restore(self.path / folder, step, template).state
         run = Run(self.config, self.task, self.seeds, summary=self.summary)
-        run.params = getattr(state, "params", state)
+        if step in self.late.steps:
+            state = checkpoints.restore(self.path / "checkpoints", step, self._template).state
+            run.params = state.params
+        else:
+            template = self._template.params
+            run.params = checkpoints.restore(self.path / "parameters", step, template).state
         return run
 
     def over(self, other: "Run") -> "Run":

@@ -97,7 +97,8 @@ def _train(jobs: list[Job], progress: bool):
     for index, job in enumerate(jobs):
         count += len(job.seeds)
         jobs[index] = job._replace(part=slice(count - len(job.seeds), count))
-    config, task, _, (*_, evaluations, late, _), _, (step, *_), *_ = jobs[0]
+    config, task, step = jobs[0].config, jobs[0].task, jobs[0].saved.step
+    evaluations, late = jobs[0].schedule.evaluations, jobs[0].schedule.late
     losses, scores = [], {}  # since the last evaluation; (T, B) by name, by evaluation
     status = ""  # beside the bar
     bar = logs.Bar(
@@ -274,6 +275,7 @@ def _summary(job: Job, say: Callable) -> dict:
         for name in seeds[str(seed)]
     }
     facts = {name: float(value) for name, value in task.facts().items()}
-    if not (sample := results.predicted(task)).all():
+    sample = results.predicted(task)
+    if not sample.all():
         facts["interpolated_points"] = float(sample.sum())
     return {"seeds": seeds, "mean": mean} | ({"task": facts} if facts else {})
