@@ -1,22 +1,17 @@
 """What RESULTS.md says of the second paper's runs."""
 
-import itertools
-
 from compgen_jax.metrics import text
 from compgen_jax.papers.scale.picks import more
 
 from .. import tables
 
 
-def baseline(run, predictor: str, region: str = "ood") -> float | None:
-    """R² of a trivial predictor or, of preferences, its share of right steps; None for the nearest
-    set of modules of an ID one."""
+def baseline(run, predictor: str) -> float:
+    """R² OOD of a trivial predictor or, of preferences, its share of right steps."""
     mean = run.summary["mean"]
-    if f"{region}.{predictor}_miss" in mean:
-        return 1 - mean[f"{region}.{predictor}_miss"]["value"]
-    if (region, predictor) == ("id", "nearest_seen"):
-        return None
-    return 1 - mean[f"{region}.{predictor}_mse"]["value"] / mean[f"{region}.variance"]["value"]
+    if f"ood.{predictor}_miss" in mean:
+        return 1 - mean[f"ood.{predictor}_miss"]["value"]
+    return 1 - mean[f"ood.{predictor}_mse"]["value"] / mean["ood.variance"]["value"]
 
 
 def table(runs: dict) -> list[str]:
@@ -27,10 +22,10 @@ def table(runs: dict) -> list[str]:
     for intro, scores, predictors, kinds in (
         (
             "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
-            ".95 or more; R² of trivial predictors.",
-            {"R²": "r2", "gain": "gain", "task R² ≥ .95": "task_accuracy"},
+            ".95 or more; R² OOD of trivial predictors.",
+            {"R² OOD": "r2", "gain OOD": "gain", "task R² ≥ .95 OOD": "task_accuracy"},
             {
-                "R² of: bilinear": "bilinear",
+                "bilinear": "bilinear",
                 "sum of singles": "sum_of_singles",
                 "nearest seen": "nearest_seen",
             },
@@ -38,20 +33,19 @@ def table(runs: dict) -> list[str]:
         ),
         (
             "Students of preferences: the share of right steps and of episodes without a wrong "
-            "one; right steps of trivial predictors.",
-            {"step accuracy": "step_accuracy", "episode accuracy": "episode_accuracy"},
+            "one; right steps of trivial predictors OOD.",
+            {"steps OOD": "step_accuracy", "episodes OOD": "episode_accuracy"},
             {"most frequent action": "majority", "nearest plan": "nearest_seen"},
             ("preference_",),
         ),
     ):
         rows = []
-        students = [run for name, run in every.items() if name.startswith(kinds)]
-        for run, region in itertools.product(students, ("id", "ood")):
-            numbers = [run.summary["mean"][f"{region}.{name}"] for name in scores.values()]
-            trivial = [text.number(baseline(run, name, region)) for name in predictors.values()]
-            name = run.config.name, region.upper()
-            rows.append((*name, *map(text.with_interval, numbers), *trivial))
+        for run in (run for name, run in every.items() if name.startswith(kinds)):
+            mean, learnt = run.summary["mean"], f"id.{next(iter(scores.values()))}"
+            numbers = [text.with_interval(mean[f"ood.{score}"]) for score in scores.values()]
+            trivial = [text.number(baseline(run, name)) for name in predictors.values()]
+            rows.append((run.config.name, text.number(mean[learnt]["value"]), *numbers, *trivial))
         if rows:
-            head = "run", "region", *scores, *predictors
+            head = "run", "ID", *scores, *predictors
             lines += ["", intro, "", *tables.table(head, rows)]
     return lines[1:]
