@@ -129,8 +129,9 @@ class Claim:
     all values but those of `NO_LABEL`, is the case of the row; `setting` is its setting. Networks
     of a case with `as_trained` are judged whatever they learnt. runs: argument -> name of a run;
     one with a '*' stands for the list of all runs that match. figure_setting: the setting at which,
-    at the papers' size, the networks are those of the paper's figure. sentence: by default the
-    docstring of the function.
+    at the papers' size, the networks are those of the paper's figure. after: whether the criterion
+    was written when networks of its kind had been looked at. sentence: by default the docstring of
+    the function.
     """
 
     name: str
@@ -139,24 +140,28 @@ class Claim:
     cases: tuple[dict, ...] = ({},)
     runs: dict[str, str] | None = None
     figure_setting: str = ""
+    after: bool = False
     sentence: str = ""
 
     def statement(self, case: dict) -> str:
         sentence = self.sentence or inspect.getdoc(self.function)
         return " ".join(sentence.split()).removesuffix(".").format(**case)
 
-    def variant(self, name: str, sentence: str, runs=None, cases=None, figure=None, **fields):
+    def variant(
+        self, name: str, sentence: str, cases=None, runs=(), figure="", after=None, **fields
+    ):
         """A claim by the same function on other runs or cases, or with more fields of each case."""
+        others = {"runs": runs or self.runs, "figure": figure or self.figure}
+        others["after"] = self.after if after is None else after
         cases = tuple(case | fields for case in cases or self.cases)
-        runs, figure = runs or self.runs, figure or self.figure
-        return replace(self, name=name, sentence=sentence, cases=cases, runs=runs, figure=figure)
+        return replace(self, name=name, sentence=sentence, cases=cases, **others)
 
     def named_runs(self, case: dict) -> dict[str, str]:
         return {argument: name.format(**case) for argument, name in (self.runs or {}).items()}
 
 
 def claim(name: str, *, runs: dict, cases: Iterable[dict] = ({},), **fields) -> Callable:
-    """Makes a `Claim` of a function; `fields` are `figure` and `figure_setting`."""
+    """Makes a `Claim` of a function; `fields` are `figure`, `figure_setting` and `after`."""
     return lambda function: Claim(name, function, runs=runs, cases=tuple(cases), **fields)
 
 
@@ -233,6 +238,7 @@ def judge(
         "verdict": verdict,
         "reason": reason,
         "criterion": "; ".join(criterion),
+        "after": claim.after,
         "conditions": conditions,
         "notes": notes,
     }

@@ -17,7 +17,7 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import claims, cli
-from compgen_jax.claims import BASE, FRESH, NOT_TRAINED
+from compgen_jax.claims import BASE
 from compgen_jax.metrics import text
 from compgen_jax.papers.variations import SCALES
 from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
@@ -45,7 +45,6 @@ def pages() -> dict[Path, str]:
     rows = {scale: committed.rows(scale) for scale in SCALES}
     parts = {
         "counts": counts(rows),
-        "glance": glance(rows),
         "claims": verdicts(rows),
         "asked": criteria(rows["quick"]),
         "figures": gallery(),
@@ -89,23 +88,19 @@ def counts(rows: dict[str, list[dict]]) -> dict[str, list[int]]:
 def verdicts(rows: dict[str, list[dict]]) -> list[str]:
     """For each claim its sentence, a row for each case and, where a paper's own networks or text
     have other settings, for these; then the prose of the paper's claims.md."""
-    lines = []
+    lines, by_claim = [], {}
+    for row in itertools.chain(*rows.values()):
+        by_claim.setdefault(row["claim"], []).append(row)
     for paper in PAPERS:
         prose, lacking = {}, []
         if paper.folder is not None:
             prose = dict(SECTION.findall((paper.folder / "claims.md").read_text()))
         lines += ["", f"## {paper.title}"] if paper.claims else []
         for claim in paper.claims:
-            settings = {BASE} | {case.get("setting") for case in claim.cases}
-            of_claim = [
-                row
-                for scale in SCALES
-                for row in rows[scale]
-                if row["claim"] == claim.name and row["setting"] in settings
-            ]
-            if of_claim:
+            if claim.name in by_claim:
                 number = ", ".join(filter(None, (claim.name, claim.figure)))
-                lines += ["", f"### {general(claim)} ({number})", "", *_cases(of_claim, rows)]
+                number += "; after" if claim.after else ""
+                lines += ["", f"### {general(claim)} ({number})", "", *_cases(claim, by_claim)]
                 if claim.name in prose:
                     lines += ["", *prose[claim.name].strip().splitlines()]
             else:
@@ -114,64 +109,43 @@ def verdicts(rows: dict[str, list[dict]]) -> list[str]:
     return lines[1:]
 
 
-def _cases(rows: list[dict], every: dict[str, list[dict]]) -> list[str]:
-    """A table of a claim: a line for each case and setting, its numbers at each scale."""
-    by_case = {}
-    for row in rows:
+def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
+    """A table of a claim: a line for each case and setting, its numbers at each scale. The number
+    is that of the first condition that a claim without a dot does not have as well."""
+    settings, by_case = {BASE} | {case.get("setting") for case in claim.cases}, {}
+    main = claim.name.partition(".")[0]
+    known = {name for row in rows.get(main, ()) for name in row["conditions"]}
+    for row in (row for row in rows[claim.name] if row["setting"] in settings):
         case = row["case"] if row["setting"] == BASE else f"{row['case']}, {row['setting']}"
         by_case.setdefault(case, {})[row["scale"]] = row
-    scales = [scale for scale in SCALES if any(row["scale"] == scale for row in rows)]
-    lines = []
+    scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_case.values())]
+    lines, heads = [], {}
     for case, by_scale in by_case.items():
-        numbers = [_cell(by_scale[s], every[s]) if s in by_scale else "" for s in scales]
+        cells = {}
+        for scale, row in by_scale.items():
+            added = [name for name in row["conditions"] if main == claim.name or name not in known]
+            name = next(iter(added or row["conditions"]))
+            heads[f"{name}, {row['conditions'][name]['must be']}"] = None
+            cells[scale] = _cell(row, name, rows[claim.name])
         networks = dict.fromkeys(row["network"] for row in by_scale.values())
-        lines.append((plain(case), *numbers, ", ".join(networks)))
-    name, number = next(iter(rows[0]["conditions"].items()))
-    head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
-    return table((*head, "network"), lines)
+        lines.append((plain(case), *(cells.get(s, "") for s in scales), ", ".join(networks)))
+    return table((next(iter(heads)), *(SIZES[scale] for scale in scales), "network"), lines)
 
 
-def _cell(row: dict, rows: list[dict]) -> str:
-    """The first number with its sign, the verdict where that is another, the reason, and the
-    verdicts at other settings among the rows."""
-    first = next(iter(row["conditions"].values()))
-    holds = None if row["reason"].startswith(NOT_TRAINED) else first["holds"]
-    sign, verdict = quoted.SIGNS[holds], SYMBOLS[row["verdict"]]
-    parts = [f"{text.with_interval(first)} **{sign}**"]
-    parts += [f"verdict **{verdict}**"] if sign != verdict else []
-    parts += [row["reason"]] if row["reason"] else []
-    same, untrained = {}, 0  # whether other settings have this verdict
-    for other in rows:
-        if committed.key_of(other)[:3] == committed.key_of(row)[:3] and other["setting"] != BASE:
-            if not other["reason"].startswith(NOT_TRAINED):
-                same[other["setting"]] = other["verdict"] == row["verdict"]
-            elif other["setting"] != FRESH:
-                untrained += 1
-    fresh = same.pop(FRESH, None)
-    if same:
-        differ = [setting for setting, is_same in same.items() if not is_same]
-        others = [*differ[:2], f"{len(differ) - 2} more"] if len(differ) > 2 else differ
-        unlike = f" (not {'; '.join(others)})" if differ else ""
-        parts.append(f"the same at {len(same) - len(differ)} of {len(same)} settings{unlike}")
-    parts += [f"{untrained} settings did not learn"] if untrained else []
-    parts += [f"fresh seeds {'agree' if fresh else 'differ'}"] if fresh is not None else []
-    return "; ".join(parts)
-
-
-def glance(rows: dict[str, list[dict]]) -> list[tuple]:
-    """A row for each main claim, which has no dot in its name, with the verdict of each case."""
-    lines = []
-    for claim in (claim for paper in PAPERS for claim in paper.claims if "." not in claim.name):
-        signs = [
-            "; ".join(
-                f"{plain(row['case'])} {SYMBOLS[row['verdict']]}".strip()
-                for row in rows[scale]
-                if row["claim"] == claim.name and row["setting"] == BASE
-            )
-            for scale in SCALES
-        ]
-        lines.append((claim.name, general(claim), *signs))
-    return lines
+def _cell(row: dict, name: str, rows: list[dict]) -> str:
+    """A condition's number with its sign, the verdict where that is another, the reason where that
+    is another number, and the verdicts at other settings among the rows."""
+    number = row["conditions"][name]
+    sign, verdict = quoted.SIGNS[quoted.holds(row, number)], SYMBOLS[row["verdict"]]
+    value = f"{text.with_interval(number)} **{sign}**"
+    verdicts = {
+        other["setting"]: SYMBOLS[other["verdict"]]
+        for other in rows
+        if committed.key_of(other)[:3] == committed.key_of(row)[:3]
+    }
+    reason = "" if name in row["reason"] else row["reason"]
+    parts = value, f"verdict **{verdict}**" if sign != verdict else "", reason
+    return "; ".join(filter(None, (*parts, quoted.at_settings(verdicts))))
 
 
 def general(claim: claims.Claim) -> str:
@@ -212,7 +186,13 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
         if np.isfinite(np.array(number["ci95"], float)).all()  # None is NaN
     }
     verdicts = [
-        (row["claim"], row["case"], row["statement"], SYMBOLS[row["verdict"]], _cell(row, rows))
+        (
+            row["claim"],
+            row["case"],
+            row["statement"],
+            SYMBOLS[row["verdict"]],
+            _cell(row, next(iter(row["conditions"])), rows),
+        )
         for row in base
     ]
     for paper in papers:

@@ -16,7 +16,7 @@ from compgen_jax.papers.variations import Group
 class Paper(NamedTuple):
     """title: of the paper's parts of a page. runs: scale -> configs by name, sweeps among them, in
     training order. claims: in the order of the page. note: what a reader of its verdicts should
-    know. folder: with `claims.md`, objections and changed criteria. settings: what the paper leaves
+    know. folder: with `claims.md`, objections. settings: what the paper leaves
     open around its base networks. more: finished runs by name -> further runs that are made of
     them, or written down."""
 

@@ -33,7 +33,9 @@ def lit_pixels(cells: CellResults):
 # Each object is scored with the true other one taken off, so that a faulty second object fails the
 # first. Only images whose second object is rendered count, and they must be most of every
 # network's.
-@claim("K1", figure="two_objects", cases=[{"case": "bump"}], runs={"net": "two_objects"})
+@claim(
+    "K1", figure="two_objects", cases=[{"case": "bump"}], runs={"net": "two_objects"}, after=True
+)
 def another_object_lights(net, second=False):
     """With a second object that lights every pixel, the first is still not rendered in the
     square."""
@@ -66,7 +68,7 @@ def on_lit_pixels(cells: CellResults, scores: Callable):
 
 # Only held-out cells whose own pixel training lit count; all other pixels are blanked in what is
 # drawn and in what is asked.
-@claim("K2", figure="controls", cases=[{"case": "bump"}], runs={"net": "bump_cnn"})
+@claim("K2", figure="controls", cases=[{"case": "bump"}], runs={"net": "bump_cnn"}, after=True)
 def lit_pixels_fail(net):
     """Scored on the pixels that training lit alone, held-out combinations are still not
     rendered."""
@@ -80,7 +82,7 @@ def lit_pixels_fail(net):
 
 
 # Unlike a block, nearly each of these cells has a seen neighbour, and every pixel is lit.
-@claim("K3", figure="controls", cases=[{"case": "bump"}], runs={"net": "random_cells"})
+@claim("K3", figure="controls", cases=[{"case": "bump"}], runs={"net": "random_cells"}, after=True)
 def random_cells_are_rendered(net, interpolated=False):
     """As many combinations, held out at random instead of as a block, are rendered."""
     yield trained(net)

@@ -45,7 +45,7 @@ SMOOTH_CODES = tuple(network for network in CNNS if network["case"] != "onehot")
 # --- C1: failure -------------------------------------------------------------------------------
 
 
-@claim("C1", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
+@claim("C1", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"}, after=True)
 def fails_ood(net, interpolated=False):
     """With the {code} code, the {model} does not render held-out combinations."""
     cells = net.late.cells
@@ -67,7 +67,7 @@ def slope_on_nearness(cells: CellResults):
     return slope(hits, -cells.distance[cells.held_out])
 
 
-@claim("C2", figure="Fig 1b, c", cases=SMOOTH_CODES, runs={"net": "{run}"})
+@claim("C2", figure="Fig 1b, c", cases=SMOOTH_CODES, runs={"net": "{run}"}, after=True)
 def succeeds_near_the_edge(net, control=None):
     """With the {case} code, more held-out positions are rendered the nearer they are to seen
     ones."""
@@ -121,7 +121,7 @@ def aligned_peaks(cells: CellResults) -> AlignedPeaks:
     )
 
 
-@claim("C3", figure="Fig 1b, c", cases=CNNS, runs={"net": "{run}"})
+@claim("C3", figure="Fig 1b, c", cases=CNNS, runs={"net": "{run}"}, after=True)
 def superposes_seen(net, beyond=""):
     """With the {case} code, held-out images show several bumps."""
     cells, count = net.late.cells, net.late.cells.held_out.sum()
@@ -165,6 +165,7 @@ CLAIMS = (
         "C3.kernel",
         "With the {case} code, held-out images show several bumps, and more of them do "
         "than a wide network draws that learns no features",
+        after=False,
         beyond="wide network",
     ),
 )

@@ -76,6 +76,7 @@ MLPS = tuple(
 )
 OF_MLPS = {
     "figure": "Fig 11-14",
+    "after": True,
     "cases": MLPS,
     "runs": {"mlp": "{mlp}", "conv": "{conv}", "convs": "{convs}"},
 }
@@ -111,7 +112,7 @@ def beyond(composer, difference):
 # --- C6: factorization and decodability --------------------------------------------------------
 
 
-@claim("C6", figure="Fig 2a-d", cases=CNNS, runs={"net": "{net}"})
+@claim("C6", figure="Fig 2a-d", cases=CNNS, runs={"net": "{net}"}, after=True)
 def falls(net):
     """With {title}, factorization and linear decodability fall over the layers."""
     yield trained(net)
@@ -123,7 +124,7 @@ def falls(net):
 NET_AND_COMPOSER = {"net": "{net}", "composer": "{composer}"}
 
 
-@claim("C6.composer", figure="Fig 2c, d", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER)
+@claim("C6.composer", figure="Fig 2c, d", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER, after=True)
 def falls_below_a_composer(net, composer):
     """With {title}, linear decodability over the held-out cells falls further than in the
     same network that renders random cells."""
@@ -135,7 +136,7 @@ def falls_below_a_composer(net, composer):
     yield note(f"{name}, of the network that composes", of_composer)
 
 
-@claim("C6.score", figure="Fig 2a, b", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER)
+@claim("C6.score", figure="Fig 2a, b", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER, after=True)
 def score_falls_as_in_a_composer(net, composer):
     """With {title}, the paper's factorization score falls no more than in the same network
     that renders random cells."""
@@ -167,6 +168,7 @@ def falls_more_and_over_more_layers_in_mlps(mlp, conv, convs):
 # which networks of all depths share.
 @claim(
     "C6.shallow",
+    after=True,
     figure="Fig 2b, d",
     cases=[{"case": "ramp"}],
     runs={"net": "ramp_cnn", "others": "ramp_cnn_depth*"},
@@ -207,7 +209,7 @@ def distortion(run):
     return effect * np.sign(median_over_checkpoints(effect).mean())
 
 
-@claim("C7", figure="Fig 2e, f, 11, 12", cases=CNNS, runs={"net": "{net}"})
+@claim("C7", figure="Fig 2e, f, 11, 12", cases=CNNS, runs={"net": "{net}"}, after=True)
 def distorts_volume(net, effect=0.0):
     """With {title}, the volume element differs between held-out and seen cells, the more the deeper
     the layer."""
@@ -218,7 +220,7 @@ def distorts_volume(net, effect=0.0):
         yield above(0, slope(size), "slope of the size of the difference, log10, per layer")
 
 
-@claim("C7.composer", figure="Fig 2e, f", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER)
+@claim("C7.composer", figure="Fig 2e, f", cases=BESIDE_COMPOSER, runs=NET_AND_COMPOSER, after=True)
 def distorts_volume_more_than_a_composer(net, composer):
     """With {title}, the volume element over the held-out cells is distorted more than in
     the same network that renders random cells."""
@@ -249,6 +251,7 @@ FEW = {"case": "bump", "few": 30}, {"case": "bump", "few": 50}
 # A network that composes nothing can be smooth as well.
 @claim(
     "C12",
+    after=True,
     figure="Fig 4d",
     cases=FEW,
     runs={"stripes": "stripes_{few}_bumps", "alone": "corner_bumps"},
@@ -282,6 +285,7 @@ def change(metric: str, run):
 
 @claim(
     "C13",
+    after=True,
     figure="Fig 4e, f, 15",
     cases=FEW,
     runs={"net": "stripes_{few}_bumps", "by_bumps": "stripes_*_bumps"},

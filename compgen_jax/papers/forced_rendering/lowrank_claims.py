@@ -20,6 +20,7 @@ CONSTANT = 0.9  # of it, constant along the other factor's axis
 # The networks with both penalties and with none are those of the authors' notebook. There is no
 # code of the other two, and the paper does not say how strong their one penalty is.
 ALL = {
+    "after": True,
     "figure": "Fig 3e",
     "cases": [{"case": "onehot"}],
     "runs": {name: f"lowrank_{name}" for name in ABLATIONS},

@@ -29,7 +29,7 @@ def superposition_r2(run, construction: str, name: str = "inner_r2"):
     return run.late.outputs(f"output.superposition.{construction}.{name}")
 
 
-@claim("C4", figure="Fig 1d", cases=OF_SUMS, runs={"net": "{run}"})
+@claim("C4", figure="Fig 1d", cases=OF_SUMS, runs={"net": "{run}"}, after=True)
 def superposes(net, case, ideal=False):
     """With the {case} code, what is drawn at a held-out position is in part the sum of an image
     for its x alone and one for its y alone."""
@@ -98,7 +98,7 @@ def agreement(run, kernel: str):
     return run.late.outputs(f"output.cosine.cross_{kernel}")
 
 
-@claim("C5", **OF_KERNELS)
+@claim("C5", **OF_KERNELS, after=True)
 def resembles_binary_kernel(net):
     """With the {case} code, held-out images are as similar as they share factors (the binary
     kernel)."""
@@ -123,6 +123,7 @@ def resembles_binary_kernel_beyond_true_images(net):
 
 @claim(
     "C5.codes",
+    after=True,
     figure="Fig 8",
     cases=[{"case": "bump, ramp"}],
     runs={"bump": "bump_cnn", "ramp": "ramp_cnn"},

@@ -107,7 +107,7 @@ def centred(images):
 # not teach the level: s_x + s_y - c is as additive as any, and adding two inverted images is c = 1.
 # The fit must also explain half of the signal's variance, as blank images, noise and bumps
 # elsewhere have weights as well. These networks have not seen a point.
-@claim("C9", figure="Fig 4b", cases=ALONE, runs={"net": "stripes_0_bumps{as_shown}"})
+@claim("C9", figure="Fig 4b", cases=ALONE, runs={"net": "stripes_0_bumps{as_shown}"}, after=True)
 def stripes_add_up(net, larger="lesser stripe", smaller="product", own_parts=False):
     """Trained on stripes alone, decoders draw both stripes of held-out points, added."""
     cells, stripes = net.late.cells, stripes_of(net.late)
@@ -137,6 +137,7 @@ def learnt_bumps_and_stripes(net):
 # rendered.
 @claim(
     "C10",
+    after=True,
     figure="Fig 4b, 7b",
     cases=FEW,
     runs={"net": "stripes_{few}_bumps{as_shown}", "none": "stripes_0_bumps{as_shown}"},
@@ -159,6 +160,7 @@ def few_bumps_multiply(net, none, few):
 # predictors know every ID cell.
 @claim(
     "C10.rendered",
+    after=True,
     figure="Fig 4b, 7b",
     cases=FEW,
     runs={"net": "stripes_{few}_bumps{as_shown}"},

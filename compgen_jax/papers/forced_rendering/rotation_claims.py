@@ -129,7 +129,7 @@ def learnt_images(cells: CellResults, words: str = ""):
 # half of that of a linear cross-fade. And what is drawn is nearer to the cross-fade than to the
 # truth, which is near the span as well. The authors turn the first "4" of MNIST; the digit here is
 # drawn by the code.
-@claim("C14", figure="Fig 9", cases=GAP, runs={"single": "rotation"})
+@claim("C14", figure="Fig 9", cases=GAP, runs={"single": "rotation"}, after=True)
 def mixes_edges(single=None, several=None, logits=False):
     """In the gap, what is drawn mixes the images at its edges, pixel by pixel."""
     cells, words = (several or single).late.cells, ", others seen there" if several else ""
@@ -167,7 +167,7 @@ def curve_stays_smooth(single):
     yield below(SMOOTH, ratios.max(axis=-1), name, ratio=True)
 
 
-@claim("K6", figure="Fig 9", cases=GAP, runs={"net": "rotation_objects"})
+@claim("K6", figure="Fig 9", cases=GAP, runs={"net": "rotation_objects"}, after=True)
 def gap_is_rendered(net, least=0.5, beyond_predictors=False):
     """One object's gap is rendered where other objects were seen at its angles."""
     cells = net.late.cells

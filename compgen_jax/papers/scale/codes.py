@@ -45,7 +45,7 @@ BESIDE_RANDOM = {
 }
 
 
-@claim("S2a", **OF_CODE)
+@claim("S2a", **OF_CODE, after=True)
 def code_is_composed(student):
     """Held-out sets are composed from another code than the latent itself: {case}."""
     yield learnt(score(student, "id.r2"), "R² ID", at=0.9)
@@ -66,6 +66,7 @@ def code_is_composed_as_seen_sets_are(student):
 
 @claim(
     "S2b",
+    after=True,
     figure="scale2",
     cases=BESIDE_RANDOM[UNCOVERED],
     runs={"random": "{random}", "student": "{random}_{support}"},

@@ -73,6 +73,7 @@ def more_sets_help(few, many, quantity=R2, learnt_by="id.r2", trained=TRAINED, l
 more_sets_raise_the_gain = more_sets_help.variant(
     "S1a.gain",
     "More sets of modules seen raise the gain over the best bilinear map, counted from 0.",
+    after=True,
     quantity=GAIN,
     least=0.0,
 )
@@ -124,7 +125,13 @@ width_raises_the_gain = width_helps.variant(
 )
 
 
-@claim("S1c", figure="scale1", cases=[{"case": "tasks needed"}], runs={"students": "modules_*"})
+@claim(
+    "S1c",
+    figure="scale1",
+    cases=[{"case": "tasks needed"}],
+    runs={"students": "modules_*"},
+    after=True,
+)
 def fewer_than_all_sets_are_needed(students):
     """The seen sets that are needed grow more slowly than all sets."""
     by_modules = picks.seen_by_modules(students)

@@ -23,7 +23,7 @@ def by_width(students, of_run, name: str):
     return np.array([[of_run(run, name) for run in runs] for runs in grid if len(runs) >= 3])
 
 
-@claim("S4a", **OF_LAYERS)
+@claim("S4a", **OF_LAYERS, after=True)
 def last_layer_tells_the_latent(students):
     """The better a network composes, the better its last layer tells the latent, and the more it
     tells beyond the same network before training."""
@@ -66,11 +66,12 @@ failing_networks_lose_more_than_others = failing_networks_lose_the_latent.varian
     "S4b.others",
     "Networks that fail lose more of the latent with depth than before training, and than networks "
     "that compose.",
+    after=True,
     beside_others=True,
 )
 
 
-@claim("S4c", **OF_LAYERS)
+@claim("S4c", **OF_LAYERS, after=True)
 def modules_are_recovered(students, latents=False):
     """A network that is right on a share 1 - δ of tasks tells the modules of at least 1 - √δ of
     them."""

@@ -20,7 +20,7 @@ REACHED = 0.95  # R² OOD that the needed width gives
 BUILT = {"built": "constructions", "students": "modules_*"}
 
 
-@claim("S3a", figure="scale3", cases=[{"case": "k-hot"}], runs=BUILT)
+@claim("S3a", figure="scale3", cases=[{"case": "k-hot"}], runs=BUILT, after=True)
 def k_hot_is_exact(built, students):
     """Two ReLUs for each hidden unit of each module, and one for each hidden unit, compute every
     k-hot task exactly."""
@@ -52,11 +52,14 @@ graded_needs_few_on_its_own_interval = graded_needs_as_many.variant(
     "S3b.own_interval",
     "Graded tasks need far fewer ReLUs than in proportion to the modules, also where few modules "
     "have smaller mixed weights to approximate.",
+    after=True,
     own_interval=True,
 )
 
 
-@claim("S3c", figure="scale3", cases=[{"case": "trained"}], runs={"students": "modules_*"})
+@claim(
+    "S3c", figure="scale3", cases=[{"case": "trained"}], runs={"students": "modules_*"}, after=True
+)
 def width_grows_no_faster_than_modules(students):
     """The width that a trained MLP needs for R² 0.95 on held-out sets grows no faster than the
     modules, or little."""

@@ -124,6 +124,7 @@ def apart(condition, bound, net, other, words: str, **how):
 
 @claim(
     "F1",
+    after=True,
     figure="sprites",
     cases=[{"case": ""}],
     runs={"net": "sprites_range", "control": "sprites_random"},
@@ -150,6 +151,7 @@ def is_rendered(net, control=None, shapes=False, fewer=False, beyond=False):
 
 @claim(
     "F3a",
+    after=True,
     figure="sprites_remedies",
     cases=[
         {"case": "mean", "net": "sprites_mean"},
@@ -270,6 +272,7 @@ def follow(effects_P, shares_PxS, beside_PxS):
 
 @claim(
     "F5",
+    after=True,
     figure="sprites_pairs",
     cases=[{"case": "all pairs"}],
     runs={"pairs": "sprites_pair_*"},

@@ -66,6 +66,7 @@ def trained(runs: dict):
 # Both conditions were fixed before any rung was trained; of the corner, only that it rises.
 @claim(
     "K4",
+    after=True,
     figure="ladder",
     cases=[{"where": "donut"}, {"where": "corner"}],
     runs=ladder("{where}"),
@@ -107,7 +108,7 @@ def light_keeps_the_order(**runs):
 # --- K5: what stripes give ---------------------------------------------------------------------
 
 
-@claim("K5", figure="controls", cases=[{"case": "bump"}], runs={"net": "donut_stripes"})
+@claim("K5", figure="controls", cases=[{"case": "bump"}], runs={"net": "donut_stripes"}, after=True)
 def stripes_compose(net, compose=True, predictors=False):
     """Trained on stripes and a few bumps, networks compose the square."""
     yield learnt(rendered_shown(net.late), "share rendered of the bumps shown")
