@@ -4,7 +4,7 @@ import re
 import warnings
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, stdtr, stdtrit
 
 LEVEL = 0.95
 # Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
@@ -73,6 +73,22 @@ def half_width(values_xT):
     values = np.asarray(values_xT, np.float64)
     count = values.shape[-1]
     return stdtrit(count - 1, (1 + LEVEL) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
+
+
+def holm_factors(ratios_C, seeds_C) -> np.ndarray:
+    """(C,) by how much each interval of a family of C widens so that all of them hold together
+    (Holm 1979). `ratios` are distances from a mean to its bound, in half widths of its t interval
+    over so many `seeds`."""
+    freedom_C, ratios_C = np.asarray(seeds_C) - 1, np.asarray(ratios_C)
+    halves_C = stdtrit(freedom_C, (1 + LEVEL) / 2)
+    p_C = 2 * stdtr(freedom_C, -ratios_C * halves_C)
+    factors_C, tail, rejects = np.empty(len(p_C)), 1 - LEVEL, True
+    for rank, member in enumerate(np.argsort(p_C, kind="stable")):
+        if rejects:  # after the first that is not rejected none is
+            tail = (1 - LEVEL) / (len(p_C) - rank)
+        rejects = rejects and p_C[member] < tail
+        factors_C[member] = stdtrit(freedom_C[member], 1 - tail / 2) / halves_C[member]
+    return factors_C
 
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:

@@ -7,10 +7,14 @@ those of pages that a person wrote, which tests/test_pages.py compares.
 """
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
+
 from compgen_jax.claims import BASE, FRESH, HOLDS, NOT_TRAINED, TRAINED
+from compgen_jax.statistics import holm_factors
 
 from . import committed
 
@@ -30,18 +34,22 @@ def by_key(rows: dict[str, list[dict]]) -> dict[str, dict]:
 
 
 def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
-    """{'value', 'ci95', 'per_seed', 'holds'} of a number. A run's holds, if it learnt, where the
-    whole interval is where it `must` be, 'below 0.5' or 'above 0.5'; None: on both sides.
-    ValueError for an unknown name."""
+    """{'value', 'ci95', 'seeds', 'holds'} of a number, and 'per_seed' where there are such. A run's
+    holds, if it learnt, where the whole interval is where it `must` be, 'below 0.5' or 'above 0.5';
+    None: on both sides. ValueError for an unknown name."""
     key, _, condition = name.partition("; ")
     scale, _, run = key.partition(" run/")
     if run:
-        mean, number = of_runs(scale)[run].summary["mean"], {"holds": None}
+        run = of_runs(scale)[run]
+        mean, number = (
+            run.summary["mean"],
+            {"holds": None, "must be": must, "seeds": len(run.seeds)},
+        )
         if must:
             side, bound = must.split()
             low, high = (end - float(bound) for end in mean[condition]["ci95"])
             if mean["id.exact_accuracy"]["value"] >= TRAINED and not low <= 0 <= high:
-                number = {"holds": (low > 0) == (side == "above")}
+                number["holds"] = (low > 0) == (side == "above")
         return mean[condition] | number
     row = rows.get(key)
     numbers = row["notes"] | row["conditions"] if row else {}
@@ -49,7 +57,7 @@ def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
     if not matching:
         raise ValueError(f"{name}: no such number")
     number = numbers[min(matching, key=len)]
-    return number | {"holds": holds(row, number)}
+    return number | {"holds": holds(row, number), "seeds": len(row["seeds"])}
 
 
 def holds(row: dict, number: dict) -> bool | None:
@@ -85,40 +93,78 @@ def panels(rows: dict[str, list[dict]]) -> dict[str, list[dict]]:
     """{paper: its sections of panels.toml, with the scale of their picture and `lines`}; `rows` are
     those of claims.json by scale."""
     papers, base, drawn = read("panels"), by_key(rows), committed.drawn("paper")
-    for sections in papers.values():
+    for name, sections in papers.items():
+        of_panels = panel_numbers(name, base)
         for section in sections:
             lines = section["lines"] = []
             section["scale"] = "paper" if section["picture"] in drawn else "quick"
             for panel in section["panel"]:
-                says = panel["says"]
+                says = f"{panel['panel']}. {panel['says']}" if panel["panel"] else panel["says"]
                 if "quotes" in panel:
                     says = says.format(formatted(number(f"paper {panel['quotes']}", base), "%."))
-                results = [panel_result(panel, scale, base) for scale in ("paper", "quick")]
-                line = panel["panel"], says, *results, at_settings(panel, rows["quick"])
-                lines.append((*line, panel["network"]))
+                full, quick = (of_panels.get(key) for key in keys_of(panel))
+                key, _, condition = keys_of(panel)[1].removeprefix("quick ").partition("; ")
+                signs = {
+                    row["setting"]: SIGNS[holds(row, row["conditions"][condition])]
+                    for row in rows["quick"]
+                    if f"{row['claim']}/{row['case']}" == key and condition in row["conditions"]
+                }
+                how, holm = panel["how"], ""
+                if full and "holm" in full:
+                    holm = formatted(full | {"ci95": full["holm"]}, how).partition(" ")[2]
+                cells = shown(full, how), holm, shown(quick, how), at_settings(signs)
+                lines.append((says, *cells, panel["network"]))
     return papers
 
 
-def at_settings(panel: dict, rows: list[dict]) -> str:
-    """'12/15; fresh ✓': at how many other settings the condition of a panel has the same sign, and
-    its sign at fresh seeds."""
-    key, _, condition = panel.get("quick", panel["paper"]).partition("; ")
-    signs = {
-        row["setting"]: holds(row, row["conditions"][condition])
-        for row in rows
-        if f"{row['claim']}/{row['case']}" == key and condition in row["conditions"]
-    }
-    base, fresh = signs.pop(BASE, None), signs.pop(FRESH, "")
-    parts = [f"{[*signs.values()].count(base)}/{len(signs)}"] if signs else []
-    return "; ".join(parts if fresh == "" else [*parts, f"fresh {SIGNS[fresh]}"])
+def keys_of(panel: dict) -> tuple[str, str]:
+    """The names of a panel's numbers at the papers' size and quick."""
+    return f"paper {panel['paper']}", f"quick {panel.get('quick', panel['paper'])}"
 
 
-def panel_result(panel: dict, scale: str, rows: dict) -> str:
-    """'4% [2, 6] **✓**'."""
-    name = panel.get(scale, panel["paper"])
-    if not name:
-        return "not run"
-    quantity = number(f"{scale} {name}", rows, panel.get("must", ""))
-    known = quantity["value"] is not None
-    value = formatted(quantity, panel["how"]) if known else "not identified"
+def panel_numbers(paper: str, rows: dict[str, dict]) -> dict[str, dict]:
+    """The numbers of a paper's panels by name. A primary one has its interval by Holm's correction,
+    'holm', over all of its scale, which decides whether it holds."""
+    panels = [panel for section in read("panels")[paper] for panel in section["panel"]]
+    numbers = {}
+    for scale in (0, 1):
+        named = {keys_of(panel)[scale]: panel for panel in panels}
+        named = {key: panel for key, panel in named.items() if not key.endswith(" ")}
+        numbers |= {key: number(key, rows, panel.get("must", "")) for key, panel in named.items()}
+        family = [key for key, panel in named.items() if panel.get("primary")]
+        ratios = [halves_to_bound(numbers[key]) for key in family]
+        factors = holm_factors(ratios, [numbers[key]["seeds"] for key in family])
+        for key, ratio, factor in zip(family, ratios, factors, strict=True):
+            value, is_share = numbers[key]["value"], named[key]["how"] == "%"
+            if value is not None:
+                ends = [value + factor * (end - value) for end in numbers[key]["ci95"]]
+                numbers[key]["holm"] = np.clip(ends, 0, 1) if is_share else ends
+                numbers[key]["holds"] = numbers[key]["holds"] if ratio > factor else None
+    return numbers
+
+
+def halves_to_bound(number: dict) -> float:
+    """How many half widths of its interval lie between a number and the bound that it must be above
+    or below; 0 for one that is not known."""
+    value = number["value"]
+    if value is None:
+        return 0.0
+    bounds = [float(bound) for bound in re.findall(r"-?[\d.]+", number["must be"])]
+    halves = [abs(number["ci95"][int(bound > value)] - value) for bound in bounds]
+    return min(abs(b - value) / max(half, 1e-12) for b, half in zip(bounds, halves, strict=True))
+
+
+def at_settings(signs: dict[str, str]) -> str:
+    """Signs by setting -> '12/15 ✓': at how many other settings there is the sign of the base, and
+    the sign at fresh seeds."""
+    others = [sign for setting, sign in signs.items() if setting not in (BASE, FRESH)]
+    parts = [f"{others.count(signs.get(BASE))}/{len(others)}"] if others else []
+    return " ".join([*parts, signs.get(FRESH, "")]).strip()
+
+
+def shown(quantity: dict | None, how: str) -> str:
+    """'4% [2, 6] **✓**'; empty for None."""
+    if not quantity:
+        return ""
+    value = formatted(quantity, how) if quantity["value"] is not None else "not identified"
     return f"{value} **{formatted(quantity, 'sign')}**"

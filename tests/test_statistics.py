@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from compgen_jax import statistics
 from compgen_jax.statistics import jackknife_interval, mean_band, t_interval
@@ -64,3 +65,17 @@ def test_a_band_is_over_the_seeds_that_have_a_value():
     np.testing.assert_allclose(low, [4 - half, 4, np.nan, 2])
     np.testing.assert_allclose(high, [4 + half, 4, np.nan, 2])
     assert mean_band(np.zeros((2, 0))).shape == (3, 0)
+
+
+def test_holms_factors_widen_a_family_until_one_is_not_rejected():
+    """Beside p values by scipy's t test and Holm's adjusted ones, by his formula."""
+    draws = np.random.default_rng(0).normal([[1.5], [0.7], [0.4], [0.8], [0.0]], 0.6, (5, 6))
+    p = stats.ttest_1samp(draws, 0, axis=1).pvalue
+    adjusted = np.maximum.accumulate(np.sort(p) * np.arange(5, 0, -1))[np.argsort(np.argsort(p))]
+    halves = np.array([statistics.half_width(values) for values in draws])
+    ratios = np.abs(draws.mean(axis=1)) / halves
+    factors = statistics.holm_factors(ratios, [6] * 5)
+    np.testing.assert_array_equal(ratios > factors, adjusted < 0.05)
+    assert 0 < (adjusted < 0.05).sum() < (p < 0.05).sum()  # the correction matters here
+    least = stats.t.ppf(1 - 0.05 / 10, 5) / stats.t.ppf(0.975, 5)
+    assert factors[np.argmin(p)] == pytest.approx(least)

@@ -13,7 +13,7 @@ def row(case="bump", verdict="reproduced", scale="quick", setting="base", reason
     number = {"value": 0.25, "ci95": [0.2, 0.3], "must be": "above 0.5", "holds": True}
     number["per_seed"] = [1.0, 0.0, 0.0, 0.0]
     return {"claim": "C10", "case": case, "scale": scale, "setting": setting, "verdict": verdict,
-            "reason": reason, "network": "ours",
+            "reason": reason, "network": "ours", "seeds": [0, 1, 2, 3],
             "statement": f"With the {case} code, a few are enough",
             "criterion": "share rendered OOD above 0.5", "runs": [],
             "conditions": {"share rendered OOD": number},
@@ -51,9 +51,9 @@ def test_a_number_has_its_own_sign_whatever_else_its_claim_yields(holds, reason,
     share = {"value": 0.7, "ci95": [0.6, 0.8], "must be": "", "holds": holds}
     of_claim = row(verdict="inconclusive", reason=reason, conditions={"share": share})
     rows = quoted.by_key({"quick": [of_claim]})
-    panel = {"paper": "C10/bump; share", "how": "%"}
-    assert quoted.panel_result(panel, "quick", rows) == f"70% [60, 80] **{sign}**"
-    assert quoted.panel_result(panel | {"quick": ""}, "quick", rows) == "not run"
+    number = quoted.number("quick C10/bump; share", rows)
+    assert quoted.shown(number, "%") == f"70% [60, 80] **{sign}**"
+    assert quoted.shown(None, "%") == ""
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,28 @@ def test_a_number_has_its_own_sign_whatever_else_its_claim_yields(holds, reason,
 def test_a_run_has_the_sign_of_its_interval_if_it_learnt(monkeypatch, ends, trained, signs):
     mean = {"ood.exact_accuracy": {"value": 0, "ci95": ends}}
     mean["id.exact_accuracy"] = {"value": trained}
-    run = SimpleNamespace(summary={"mean": mean})
+    run = SimpleNamespace(summary={"mean": mean}, seeds=range(4))
     monkeypatch.setattr(quoted, "of_runs", lambda scale: {"net": run})
     for must, sign in zip(("below 0.5", "above 0.5"), signs, strict=True):
         number = quoted.number("quick run/net; ood.exact_accuracy", {}, must)
         assert quoted.formatted(number, "sign") == sign
+
+
+def test_primary_panels_are_judged_together(monkeypatch):
+    """The second of two holds alone, and no longer beside a third."""
+    numbers = {
+        name: {"value": 0.7, "ci95": [low, 1.4 - low], "must be": "above 0.5", "holds": low > 0.5}
+        for name, low in (("sure", 0.62), ("nearly", 0.51), ("open", 0.4))
+    }
+    rows = quoted.by_key({"quick": [row(conditions=numbers)]})
+    panels = [{"paper": "", "quick": f"C10/bump; {name}", "how": "2"} for name in numbers]
+    monkeypatch.setattr(quoted, "read", lambda name: {"ours": [{"panel": panels}]})
+    for of_family, holds in (2, [True, False, False]), (1, [True, True, False]):
+        for panel in panels:
+            panel["primary"] = of_family == 2 or panel is panels[1]
+        judged = quoted.panel_numbers("ours", rows)
+        assert [bool(number["holds"]) for number in judged.values()] == holds
+    assert judged["quick C10/bump; nearly"]["holm"] == pytest.approx([0.51, 0.89])
 
 
 def test_every_panel_names_figures_and_each_figure_has_its_caption():
