@@ -147,14 +147,12 @@ class Claim:
         sentence = self.sentence or inspect.getdoc(self.function)
         return " ".join(sentence.split()).removesuffix(".").format(**case)
 
-    def variant(
-        self, name: str, sentence: str, cases=None, runs=(), figure="", after=None, **fields
-    ):
+    def variant(self, name: str, sentence: str, cases=None, after=None, **fields):
         """A claim by the same function on other runs or cases, or with more fields of each case."""
-        others = {"runs": runs or self.runs, "figure": figure or self.figure}
-        others["after"] = self.after if after is None else after
+        others = {key: fields.pop(key) for key in ("runs", "figure") if key in fields}
+        after = self.after if after is None else after
         cases = tuple(case | fields for case in cases or self.cases)
-        return replace(self, name=name, sentence=sentence, cases=cases, **others)
+        return replace(self, name=name, sentence=sentence, cases=cases, after=after, **others)
 
     def named_runs(self, case: dict) -> dict[str, str]:
         return {argument: name.format(**case) for argument, name in (self.runs or {}).items()}

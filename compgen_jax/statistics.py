@@ -79,16 +79,13 @@ def holm_factors(ratios_C, seeds_C) -> np.ndarray:
     """(C,) by how much each interval of a family of C widens so that all of them hold together
     (Holm 1979). `ratios` are distances from a mean to its bound, in half widths of its t interval
     over so many `seeds`."""
-    freedom_C, ratios_C = np.asarray(seeds_C) - 1, np.asarray(ratios_C)
+    freedom_C = np.asarray(seeds_C) - 1
     halves_C = stdtrit(freedom_C, (1 + LEVEL) / 2)
-    p_C = 2 * stdtr(freedom_C, -ratios_C * halves_C)
-    factors_C, tail, rejects = np.empty(len(p_C)), 1 - LEVEL, True
-    for rank, member in enumerate(np.argsort(p_C, kind="stable")):
-        if rejects:  # after the first that is not rejected none is
-            tail = (1 - LEVEL) / (len(p_C) - rank)
-        rejects = rejects and p_C[member] < tail
-        factors_C[member] = stdtrit(freedom_C[member], 1 - tail / 2) / halves_C[member]
-    return factors_C
+    p_C = stdtr(freedom_C, -np.asarray(ratios_C) * halves_C)
+    order, tails_C = np.argsort(p_C), (1 - LEVEL) / 2 / np.arange(len(p_C), 0, -1)
+    accepted = np.flatnonzero(p_C[order] >= tails_C)[:1]  # after the first none is rejected
+    tails_C[order] = np.minimum(tails_C, tails_C[accepted].min(initial=1))
+    return stdtrit(freedom_C, 1 - tails_C) / halves_C
 
 
 def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
