@@ -23,7 +23,6 @@ from tests.tasks.examples import KEY, examples_at, predicted, scores_at
 
 ONE = Rotation(side=16, angles=24, samples=24)
 TWO = replace(ONE, objects=(4, 7), gap=GapConfig(of=(4,)))
-NOISE = np.random.default_rng(1).random((13, 13)).astype(np.float32)
 
 turned = jax.jit(rotation.turned)
 encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
@@ -32,12 +31,12 @@ encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
 # --- turning ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degrees", [0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0])
+@pytest.mark.parametrize("degrees", [90.0, 37.5, 160.0, 283.1, -20.0, 725.0])
 def test_turning_is_bilinear_and_equals_scipy(degrees):
     """Its row 0 is at the top."""
-    for image, mode in ((NOISE, "grid-constant"), (digits.drawn(4, 28), "constant")):
-        expected = ndimage.rotate(np.float64(image), -degrees, mode=mode, reshape=False, order=1)
-        assert_allclose(turned(image, degrees), expected, atol=2e-5)
+    image = np.random.default_rng(1).random((14, 14))
+    expected = ndimage.rotate(image, -degrees, mode="grid-constant", reshape=False, order=1)
+    assert_allclose(turned(image, degrees), expected, atol=2e-5)
 
 
 # --- codes and examples ----------------------------------------------------------------------
@@ -55,9 +54,8 @@ def test_turning_is_bilinear_and_equals_scipy(degrees):
 )
 def test_codes_are_their_definitions_repeat_and_have_a_derivative(config, expected):
     code = lambda degrees: encode_angle(degrees, config)
-    for degrees in (0.0, 100.0, 359.0):
+    for degrees in (0.0, 100.0, 359.0, 460.0):
         assert_allclose(code(degrees), expected(degrees), atol=1e-6)
-        assert_allclose(code(degrees + 360), code(degrees), atol=1e-4)
     slope = (np.float64(expected(200.6)) - expected(200.4)) / 0.2
     assert_allclose(jax.jacfwd(code)(200.5), slope, atol=1e-4)
 
@@ -76,7 +74,7 @@ def test_examples_of_one_object_and_of_several():
 
 @pytest.mark.parametrize("end", ["", ".gz"])
 def test_images_of_mnist_stand_upright(tmp_path, end):
-    of_files = replace(TWO, side=28, objects=(5, 4), mnist_path=str(write(tmp_path, end=end)))
+    of_files = replace(TWO, side=28, objects=(5, 4), mnist_path=write(tmp_path, end=end))
     found = examples_at(of_files.make(), [(0.0, 4.0), (0.0, 5.0)]).target
     for image, index in zip(found, (2, 0), strict=True):  # the first of each in the file
         assert_allclose(image, IMAGES[index][::-1] / 255.0, atol=1e-5)
@@ -84,9 +82,9 @@ def test_images_of_mnist_stand_upright(tmp_path, end):
 
 def test_the_loss_is_squared_plus_absolute_error():
     task = replace(ONE, l1=0.3).make()
-    off = np.random.default_rng(0).normal(size=(16, 16)).astype(np.float32)
+    off = np.random.default_rng(0).normal(size=(16, 16))
     expected = np.mean(off**2) + 0.3 * np.mean(abs(off))
-    assert_allclose(task.loss(1 + off, np.ones_like(off)), expected, rtol=1e-5)
+    assert_allclose(task.loss(1 + off, np.ones((16, 16))), expected, rtol=1e-5)
 
 
 # --- what is held out ------------------------------------------------------------------------
@@ -181,12 +179,9 @@ def test_a_digit_has_the_area_of_its_outline(digit):
 
 
 def test_row_0_is_the_bottom():
-    """A 7 has its bar at the top, a 4 its crossbar low and its stem at the right; 6 turned is 9."""
-    seven, four = digits.drawn(7, 28), digits.drawn(4, 28)
-    inked = [count for count in (seven > 0.5).sum(axis=1) if count]
-    assert inked[-2] > 2 * inked[1]
-    assert np.argmax((four > 0.5).sum(axis=1)) < 12 and four[5, 14:].sum() > four[5, :14].sum()
-    assert_allclose(digits.drawn(6, 28)[::-1, ::-1], digits.drawn(9, 28), atol=0.15)
+    """A 7 has its bar at the top, and its stem ends at the left."""
+    low, high = np.split(digits.drawn(7, 28), 2)
+    assert high.sum() > 1.3 * low.sum() and low[:, :14].sum() > 1.3 * low[:, 14:].sum()
 
 
 # --- MNIST -----------------------------------------------------------------------------------
@@ -194,32 +189,25 @@ def test_row_0_is_the_bottom():
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
 
 
-def idx(values, magic=None) -> bytes:
-    """A file of IDX; the magic number tells the bytes' type and how many axes there are."""
-    header = magic or 0x800 + values.ndim, *values.shape
-    return b"".join(number.to_bytes(4, "big") for number in header) + values.tobytes()
-
-
-MNIST = idx(IMAGES)
-
-
-def write(directory, images=MNIST, labels=(5, 0, 4, 5, 4), end=""):
-    """Compressed if the name ends in .gz, and the images are not yet."""
-    for name, content in zip(digits.FILES, (images, idx(np.uint8(labels))), strict=True):
-        whole = content if content[:2] == b"\x1f\x8b" or not end else gzip.compress(content)
-        (directory / f"{name}{end}").write_bytes(whole)
-    return directory
+def write(directory, images=IMAGES, labels=(5, 0, 4, 5, 4), end="", cut=None):
+    """Files of IDX, up to the byte `cut`; compressed if their names end in .gz. The magic number
+    tells the bytes' type and how many axes there are."""
+    for name, values in zip(digits.FILES, (images, np.uint8(labels)), strict=True):
+        header = np.array([0x800 + values.ndim, *values.shape], ">u4")
+        content = header.tobytes() + values.tobytes()
+        whole = gzip.compress(content) if end else content
+        (directory / f"{name}{end}").write_bytes(whole[:cut])
+    return str(directory)
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"images": idx(IMAGES, 0x801)}, "has magic number 0x00000801, not 0x00000803"),
-        ({"images": MNIST + b"\x00"}, "cannot reshape array of size 3921"),
-        ({"images": MNIST[:2]}, "buffer is smaller than requested"),
-        ({"images": idx(IMAGES[:, :5, :5])}, "images are .5, 5, 5.; must be .5, 28, 28."),
+        ({"images": IMAGES.ravel()}, "has magic number 0x00000801, not 0x00000803"),
+        ({"cut": -1}, "cannot reshape array of size 3919"),
+        ({"images": IMAGES[:, :5, :5]}, "images are .5, 5, 5.; must be .5, 28, 28."),
         ({"labels": (1, 2, 3, 5, 5)}, r"there is no example of \[4\]"),
-        ({"images": gzip.compress(MNIST)[:-900], "end": ".gz"}, "ended before"),
+        ({"end": ".gz", "cut": -900}, "ended before"),
         (None, "No such file or directory: .*train-images-idx3-ubyte"),
     ],
 )
