@@ -163,7 +163,9 @@ def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
 def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():
     factors = [Factor(name, np.arange(12.0)) for name in "ab"]
     # a row for each factor, lit at a duty of m = 1/4
-    sum_of_two = lambda point: jnp.where((jnp.arange(12.0) - point[:, None]) % 12 < 3, 1.0, 0.0)
+    sum_of_two = lambda point: jnp.where(
+        (jnp.arange(12.0)[None] - point[:, None]) % 12 < 3, 1.0, 0.0
+    )
     product = lambda point: jnp.outer(*sum_of_two(point))
     alike = lambda point: jnp.ones(3)
     for picture, expected in ((sum_of_two, 1.0), (product, 2 * 0.25 / 1.25), (alike, np.nan)):
