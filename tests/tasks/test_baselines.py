@@ -11,10 +11,13 @@ from compgen_jax.tasks import baselines
 from compgen_jax.tasks.baselines import best_constant, mean_answer
 
 
-@pytest.mark.parametrize(("predict", "axis"), [(best_constant, None), (mean_answer, 0)])
-def test_constants_are_mean_truths_of_their_regions(predict, axis):
+@pytest.mark.parametrize(
+    ("predict", "shape", "axis"),
+    [(best_constant, (), None), (best_constant, (2, 4), None), (mean_answer, (4,), 0)],
+)
+def test_constants_are_mean_truths_of_their_regions(predict, shape, axis):
     """One number for all entries, or one for each."""
-    truths = np.random.default_rng(1).normal(size=(7, 2, 4))
+    truths = np.random.default_rng(1).normal(size=(7, *shape))
     held_out = np.arange(7) % 3 == 1
     for hidden in (held_out, held_out & False):
         found = predict(baselines.Query(None, None, jnp.asarray(truths), None, hidden))
