@@ -21,10 +21,14 @@ CLAIMS = [
     for module in (figure1_claims, mechanism_claims, remedies, control_claims, why_not_claims)
     for claim in module.CLAIMS
 ]
-R2 = "inner_r2", "inner_shuffled_r2"
 METRICS = (
-    *(f"superposition.{how}.{name}" for how in ("sums", "mean_code") for name in R2),
-    *(f"cosine.cross_{kernel}" for kernel in ("binary", "true", "partial")),
+    "superposition.sums.inner_r2",
+    "superposition.sums.inner_shuffled_r2",
+    "superposition.mean_code.inner_r2",
+    "superposition.mean_code.inner_shuffled_r2",
+    "cosine.cross_binary",
+    "cosine.cross_true",
+    "cosine.cross_partial",
 )
 STRIPED = "share rendered of the bumps shown, or accuracy on the stripes"
 GATES = {

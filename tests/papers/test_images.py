@@ -9,6 +9,7 @@ from compgen_jax.papers.forced_rendering import control_claims, figure1_claims, 
 from compgen_jax.tasks import baselines, images
 from tests.papers.decoders import (
     CELLS,
+    HOLE,
     SETTINGS,
     blank,
     cell_results,
@@ -17,8 +18,6 @@ from tests.papers.decoders import (
     judged,
     run,
 )
-
-HOLE = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
 
 
 def edge_only(x, y):

@@ -4,7 +4,7 @@ import pytest
 from scipy import ndimage
 
 from compgen_jax.papers.forced_rendering import signals
-from tests.papers.decoders import CELLS, N, draw
+from tests.papers.decoders import N, draw
 
 find_peaks = jax.jit(signals.find_peaks, static_argnames="share")
 
@@ -35,12 +35,3 @@ def test_an_image_is_flooded_as_by_one_dilation_after_another():
             before, dilated = levels, ndimage.maximum_filter(levels, 3, mode="constant", cval=-9)
             levels = np.minimum(image, dilated)
         np.testing.assert_array_equal(signals._flooded(image, image - step), levels)
-
-
-def test_stripes_are_those_of_the_cells_column_and_row():
-    stripes = np.random.default_rng(0).random((2 * N, 3, 3))
-    held_out = np.array([x + 2 * y > 20 for x, y in CELLS])
-    of_x, of_y = signals.stripes_at(stripes, held_out)
-    unseen = [cell for cell in CELLS if cell[0] + 2 * cell[1] > 20]
-    np.testing.assert_array_equal(of_x, [stripes[x] for x, _ in unseen])
-    np.testing.assert_array_equal(of_y, [stripes[N + y] for _, y in unseen])
