@@ -17,8 +17,8 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.upsampling import ConvBatchNorm, Upsampling
 from compgen_jax.runs.run import Run
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig
-from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.scene import CodesConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
@@ -27,20 +27,17 @@ from compgen_jax.training import loop
 
 SEEDS = 0, 7
 SUPPORT = SupportConfig(region="donut", low=3, high=5, samples=60)
-ONEHOT, RAMP = CodeConfig(name="onehot"), CodeConfig(name="ramp")
 # shape, hue, posX and posY, in colours
 SPRITES = Sprites(
     side=16, supersample=1, counts=CountsConfig(scale=1, orientation=1, hue=4, posX=5, posY=3)
 )
 CASES = {
     "conv": (Bump(grid=12, support=SUPPORT), Conv(depth=4, width=6)),
-    "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
     "conv, linear first": (Bump(grid=8, support=SUPPORT), Conv(width=3, mixes=False, doublings=1)),
     "mlp": (Bump(grid=8, image=ImageConfig(polarity="upright"), support=SUPPORT), MLP(2, 9)),
     "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3))),
-    "low rank of sprites": (replace(SPRITES, code=CodesConfig(name="onehot")),
-                            LowRank(depth=2, width=3, dilations=(1, 2))),
-    "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5)),
+    "low rank": (replace(SPRITES, code=CodesConfig(name="onehot")),
+                 LowRank(depth=2, width=3, dilations=(1, 2))),
     "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
     "batch norm": (Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
                    ConvBatchNorm(width=6)),
@@ -74,31 +71,19 @@ def network(name: str) -> Run:
     return Run.known(SEEDS, config=config, task=config.task.make(), params=params)
 
 
-def codes(run: Run, count: int = 20) -> np.ndarray:
-    """(count, E): codes of points between the cells, sums and blends of two, codes with a part left
-    out, and random numbers; no code, too."""
+def codes(run: Run) -> np.ndarray:
+    """(20, E): random numbers, half of them 0, as where a part is left out; the last is no code."""
     rng = np.random.default_rng(1)
-    values = [factor.values for factor in run.task.factors]
-    points = np.stack([rng.choice(each, 2 * count) for each in values], axis=1)
-    points += 0.5 * rng.integers(0, 2, points.shape) * [factor.real for factor in run.task.factors]
-    code = jax.jit(jax.vmap(lambda point: run.task.example(jax.random.key(0), point).input))
-    one, other = np.split(np.array(code(jnp.float32(points))), 2)
-    part = np.arange(one.shape[1]) < run.task.parts[0]
-    edited = [one + other, 0.7 * one + 0.3 * other, one * part, one * ~part,
-              rng.normal(size=one.shape)]  # fmt: skip
-    for kind, codes in enumerate(edited):
-        one[kind + 1 :: 6] = codes[kind + 1 :: 6]
-    one[-1] = 0
-    return one
+    size = 20, tasks.shapes(run.task)[0].size
+    values = np.where(rng.random(size) < 0.5, rng.normal(size=size), 0)
+    values[-1] = 0
+    return values
 
 
 def in_jax(run: Run, seed: int, codes) -> tuple:
     """(predictions (B, ...), {layer: (B, ...)} in the model's order)."""
-    module = run.config.model.make(loop.shapes_of(run.task))
+    model = run.config.model
+    module = model.make(loop.shapes_of(run.task))
     params = jax.tree.map(lambda leaf: leaf[run.seeds.index(seed)], run.params)
-
-    def of_code(code):
-        output, activations = module.apply(params, code)
-        return run.task.prediction(output), activations
-
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(of_code))(jnp.asarray(codes, jnp.float32)))
+    output, activations = model.apply(module, params, jnp.asarray(codes, jnp.float32))
+    return np.asarray(jax.vmap(run.task.prediction)(output)), activations

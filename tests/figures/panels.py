@@ -12,14 +12,13 @@ NUMBER = re.compile(r"[\d.,+\-\N{MINUS SIGN}e%]+")
 def axis_of(figure, letter):
     """The axis that has this panel letter."""
     (text,) = [text for axis in figure.axes for text in axis.texts
-               if _is_letter(text) and text.get_text() == letter]  # fmt: skip
+               if text.get_fontweight() == "bold" and text.get_text() == letter]  # fmt: skip
     return text.axes
 
 
-def means(axis, marker="o", color=None):
+def means(axis):
     """(x, y) of the middles of intervals, in order of x."""
-    points = [bar[0].get_xydata()[0] for bar in axis.containers
-              if bar[0].get_marker() == marker and color in (None, bar[0].get_color())]  # fmt: skip
+    points = [bar[0].get_xydata()[0] for bar in axis.containers if bar[0].get_marker() == "o"]
     return sorted(map(tuple, points))
 
 
@@ -30,14 +29,8 @@ def lines_of(axis, marker, color=None):
 
 
 def title_of(axis) -> str:
-    """In one line, without the letter before it; '' if it has none."""
-    after = [text.get_text() for text in axis.texts if text.get_text() and not _is_letter(text)]
-    titles = [axis.get_title(loc=side) for side in ("left", "center")]
-    return " ".join(next(filter(None, [*titles, *after]), "").split())
-
-
-def _is_letter(text) -> bool:
-    return text.get_fontweight() == "bold" and len(text.get_text()) == 1
+    """In one line; '' if it has none."""
+    return " ".join(axis.get_title(loc="left").split())
 
 
 def assert_readable(figure):

@@ -3,13 +3,12 @@
 import contextlib
 import functools
 import itertools
-import json
 
 import numpy as np
+import pandas as pd
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
 from compgen_jax.metrics import reference_images
-from compgen_jax.papers.forced_rendering import bump_presets as papers
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, REGION
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale import scale_presets as scale_runs
@@ -18,7 +17,6 @@ from compgen_jax.runs.run import Run
 from compgen_jax.runs.sweeps import FinishedSweep
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.studies.real_factors.real_factors_presets import MONTERO
-from compgen_jax.studies.why_not import why_not_presets
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -27,17 +25,10 @@ from figures.real_factors import real_factors_figures as sprites
 from tests.papers.criteria import known_maps, real_factors_answers
 from tests.papers.test_scaling import make_table, scored, sweep_of
 
-TINY = {"task.grid": 8, "model.apart": (3, 4), "model.depth": 2, "model.width": 4,
-        "training.epochs": 1, "training.steps": 8, "training.evaluate_every": 4,
-        "training.seeds": (0, 1)}  # fmt: skip
-QUICK = committed.RESULTS / "quick"
+TINY = {"task.grid": 8, "task.support.low": 3, "task.support.high": 5, "model.apart": (3, 4),
+        "model.depth": 2, "model.width": 4, "training.epochs": 1, "training.steps": 8,
+        "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
 SIDE = "task.support.side"
-HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
-         "corner": {"task.support.low": 4}}  # fmt: skip
-
-
-def summary_of(numbers: dict) -> dict:
-    return {"mean": {name: {"value": v, "ci95": [v, v]} for name, v in numbers.items()}}
 
 
 def train(config, path) -> Run:
@@ -49,11 +40,9 @@ def train(config, path) -> Run:
 @functools.cache
 def trained(name: str, root):
     """A tiny network of a run's kind."""
-    config = (papers.runs("quick") | why_not_presets.runs("quick"))[name]
-    region = getattr(getattr(config.task, "support", None), "region", None)
-    values = TINY | HOLES.get(region, {})
+    config, values = committed.configs("quick")[name], TINY
     if config.model.name == "conv":  # which takes longer to compile
-        values |= {"model.name": "mlp"}
+        values = TINY | {"model.name": "mlp"}
     for path, value in values.items():
         with contextlib.suppress(ConfigError):  # of a kind that has no such field
             config = changed(config, {path: value})
@@ -95,40 +84,25 @@ def holdout_map(change=lambda row: row):
     return {"sweep": FinishedSweep(config, rows)}
 
 
-def finished(configs: dict) -> dict:
-    """Quick runs by name that have a committed summary."""
-    runs = {}
-    for name, config in configs.items():
-        path = QUICK / "runs" / f"{config.name}.json"
-        if path.exists():
-            summary = json.loads(path.read_text())
-            runs[name] = Run.known(config.training.seeds, config=config, summary=summary)
-    return runs
-
-
 @functools.cache
 def students() -> dict:
-    """The second paper's runs: committed summaries, and made-up ones where there is none; metrics
-    of four layers and of outputs are made up."""
-    scores = ("r2", "gain", "interpolator_gain", "mse", "variance", "bilinear_mse",
-              "sum_of_singles_mse", "nearest_seen_mse", "step_accuracy", "majority_miss",
-              "nearest_seen_miss", "task_accuracy", "episode_accuracy")  # fmt: skip
+    """The second paper's runs; their scores, and metrics of four layers and of outputs, are
+    made up."""
+    scores = ("r2", "gain", "interpolator_gain", "variance", "bilinear_mse", "sum_of_singles_mse",
+              "step_accuracy", "majority_miss", "nearest_seen_miss", "task_accuracy")  # fmt: skip
     names = [f"{region}.{score}" for region in ("id", "ood") for score in scores]
-    configs, rng, runs = scale_runs.runs("quick"), np.random.default_rng(0), {}
-    there = finished(configs)
-    for name, config in configs.items():
+    rng, runs = np.random.default_rng(0), {}
+    for name, config in scale_runs.runs("quick").items():
         seeds = config.training.seeds
-        by_seed = {str(seed): dict(zip(names, rng.uniform(0.5, 1, len(names)), strict=True))
-                   for seed in seeds}  # fmt: skip
-        mean = {key: mean_with_interval([numbers[key] for numbers in by_seed.values()])
-                for key in names}  # fmt: skip
-        summary = {"seeds": by_seed, "mean": mean, "task": {"sets": 92, "code_r2": 1.0}}
+        drawn = rng.uniform(0.3, 1, (len(seeds), len(names)))
+        table = pd.DataFrame(drawn, columns=names)
+        mean = {key: mean_with_interval(values) for key, values in table.items()}
+        task = {"sets": 92, "code_r2": 0.5}
+        summary = {"seeds": table.T.to_dict(), "mean": mean, "task": task}
         layers = {f"decode.{metric}": rng.random((len(seeds), 4))
-                  for metric in ("ood_r2", "untrained.ood_r2", "shuffled.ood_r2")}  # fmt: skip
+                  for metric in ("ood_r2", "untrained.ood_r2")}  # fmt: skip
         outputs = {f"decode.{metric}": rng.random(len(seeds))
                    for metric in ("recovery", "active_recovery")}  # fmt: skip
-        if name in there and not name.startswith("middle_"):  # all draws of a network are alike
-            summary = there[name].summary
         runs[name] = Run.known(seeds, None, layers, outputs, config=config, summary=summary)
     return runs
 
@@ -156,6 +130,6 @@ def pairs(name: str = "follows"):
 
 
 def montero():
-    seeds = {seed: {"id.excess_nll": 50.0 + seed, "ood.excess_nll": 140.0} for seed in range(4)}
-    summary = summary_of({"id.excess_nll": 50.0, "ood.excess_nll": 140.0}) | {"seeds": seeds}
-    return {f"sprites_{name}": Run.known((), summary=summary) for name in MONTERO}
+    mean = {f"{region}.excess_nll": {"value": nll, "ci95": [nll, nll]}
+            for region, nll in (("id", 50.0), ("ood", 140.0))}  # fmt: skip
+    return {f"sprites_{name}": Run.known((), summary={"mean": mean}) for name in MONTERO}

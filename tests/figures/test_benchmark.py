@@ -11,15 +11,11 @@ from figures.benchmark import benchmark_tables
 def run(name, ood, seen=1.0, half=0.1, **kernels):
     """A finished run with these shares and intervals of half this width."""
     config = runs("quick")[name]
-    numbers = {f"ood.{benchmark_tables.score_of(config)}": ood} | {
-        f"ood.{kernel}_{benchmark_tables.score_of(config)}": share
-        for kernel, share in kernels.items()
-    }
-    numbers[f"id.{config.task.make().accuracy}"] = seen
-    mean = {
-        key: {"value": value, "ci95": [value - half, value + half]}
-        for key, value in numbers.items()
-    }
+    score = benchmark_tables.score_of(config)
+    shares = {f"ood.{score}": ood, f"id.{config.task.make().accuracy}": seen}
+    for kernel, share in kernels.items():
+        shares[f"ood.{kernel}_{score}"] = share
+    mean = {key: {"value": v, "ci95": [v - half, v + half]} for key, v in shares.items()}
     return SimpleNamespace(config=config, summary={"mean": mean})
 
 

@@ -189,8 +189,8 @@ def test_a_page_without_held_out_cells_and_with_a_constant_layer(tiny, tmp_path)
 
 
 def sprites_run(tiny, workdir, **fields):
-    """A tiny run on sprites of four factors in colour, measured at a sample of its cells."""
-    counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=1)
+    """A tiny run on sprites of five factors in colour, measured at a sample of its cells."""
+    counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=3)
     small = Sprites(side=40, supersample=1, counts=counts, shapes=("square", "heart"), measured=5)
     task = replace(small, held_out="shape == 'heart' and posX > .9 and hue > .6", **fields)
     training = replace(tiny.training, steps=8, seeds=(0,))
@@ -201,7 +201,7 @@ def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeyp
     run = sprites_run(tiny, tmp_path / "run")
     atlas = payload.Atlas(run)
     network = atlas.description("sprites") | atlas.images(255, 255, False, 2)
-    assert [len(axis["values"]) for axis in network["axes"]] == [2, 2, 3, 3]
+    assert [len(axis["values"]) for axis in network["axes"]] == [2, 2, 3, 3, 3]
     assert network["points"] is None and network["given"] is None
     assert (network["kind"], network["shape"], network["origin"]) == ("rgb", (20, 20, 3), "upper")
     assert network["thinned"] == "A pixel here is the mean of 2 × 2."
@@ -215,20 +215,20 @@ def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeyp
         -1, 0, (cells == run.cells.factors[-1]).all(axis=1)
     ]
     assert error == pytest.approx(run.cells.scores["mse"][0, -1], rel=1e-5)
-    monkeypatch.setattr(payload, "MOST_ENTRIES", 24 * 1200)
+    monkeypatch.setattr(payload, "MOST_ENTRIES", 72 * 1200)
     atlas = payload.Atlas(run)
-    assert atlas.sizes == (2, 2, 2, 3) and atlas.held_out.any()
-    assert "shows 24 of 36 combinations" in atlas.description("sprites")["thinned"]
+    assert atlas.sizes == (2, 2, 2, 3, 3) and atlas.held_out.any()
+    assert "shows 72 of 108 combinations" in atlas.description("sprites")["thinned"]
 
 
 def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
     run = sprites_run(tiny, tmp_path / "run", asks="factors")
     network = payload.Atlas(run).description("sprites")
     assert network["kind"] == "curve" and network["given"]["shape"] == (20, 20, 3)
-    figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0))
-    place = "shape = heart, scale = 0.5, hue = 0, posX = 1"
+    figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0, 0.0))
+    place = "shape = heart, scale = 0.5, hue = 0, posX = 1, posY = 0"
     words = f"What each seed draws of {place} (not held out)"
-    point = tasks.point_of(run.task.factors, ("heart", 0.5, 0, 1))
+    point = tasks.point_of(run.task.factors, ("heart", 0.5, 0, 1, 0))
     given = figure.axes[2].images[0]
     assert figure.get_suptitle() == words and given.origin == "upper"
     expected = run.task.example(None, point).input

@@ -13,20 +13,17 @@ from tests.figures.test_pages import row as row_of
 SUMMARIES = committed.RESULTS / "quick" / "runs"
 
 
-def row(claim, case, value=1.0, criterion="own above 0", setting="base"):
-    number = {"value": value, "ci95": [0.9, 1.1], "holds": True}
-    number["must be"] = criterion.removeprefix("own ")
-    return row_of(case, setting=setting, claim=claim, criterion=criterion,
-                  conditions={"own": number}, notes={}, figure="", seeds=[0, 1])  # fmt: skip
+def row(claim, case, **fields):
+    return row_of(claim=claim, case=case, **fields)
 
 
 def test_added_rows_stand_in_order_and_no_verdict_is_drawn_again():
     before = [row("C1", "bump"), row("C2", "bump")]
-    added = [row("C1", "bump", 2.0), row("C1", "ramp", 3.0), row("C3", "ramp", 4.0)]
+    added = [row("C1", "bump", reason="new"), row("C1", "ramp"), row("C3", "ramp")]
     assert results.with_added(before, added) == [before[0], added[1], before[1], added[2]]
     assert results.with_added([], added) == added and results.with_added(before, []) == before
     # a criterion that changed since; a claim that no paper makes
-    newer = row("C1", "bump", 5.0, criterion="own above 1")
+    newer = row("C1", "bump", criterion="another")
     assert results.with_added(before, [newer]) == [newer, before[1]]
     assert results.with_added([row("X9", "bump")], []) == []
     # settings stay while the base has their criterion
@@ -54,7 +51,7 @@ def finished(workdir, network, rows, figure):
 
 
 def test_results_grow_run_by_run(tmp_path, target):
-    rows = [row("C1", "bump")], [row("C1", "bump", 9.0)], [row("C1", "ramp", 2.0)]
+    rows = [row("C1", "bump")], [row("C1", "bump", reason="new")], [row("C1", "ramp")]
     first = finished(tmp_path / "a", "bump_cnn", rows[0], "fig1b")
     again = finished(tmp_path / "c", "bump_cnn", rows[1], "fig1b")
     directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
