@@ -39,30 +39,21 @@ def verdict(*yielded, seeds=(0, 1, 2)):
     return judged(*yielded, seeds=seeds)["verdict"]
 
 
-def over_seeds(values, **how):
-    return Condition(f"{values} {sorted(how)}", np.array(values), **how)
-
-
 def test_a_condition_needs_the_whole_interval():
     """Of values by seed, or of a statistic that brings its own."""
     statistic = lambda *ends: {"value": 1.5, "ci95": list(ends)}
     for condition, expected in (
         (HIGH, R),
         (below(0.5, HIGH.values, "x"), C),
-        (between(0.1, 0.5, HIGH.values, "x"), C),
-        (over_seeds([0.1, 0.7, 0.8], above=0.5), U),
-        (over_seeds([0.9], above=0.5), U),  # one seed shows no spread
         (between(1, 2, statistic(1.1, 1.9), "x"), R),
         (between(1, 2, statistic(0.5, 1.0), "x"), C),
         (between(1, 2, statistic(1.5, 2.1), "x"), U),
-        (above(1, statistic(0.9, 1.0), "x"), C),
-        (below(1, statistic(1.1, 1.2), "x"), C),
         (above(0.8, [0.2, 0.25, 0.3], "x", against=0), U),  # a small effect of the right sign
         (above(0.8, [-0.2, -0.25, -0.3], "x", against=0), C),
         (below(-0.8, [-0.2, -0.25, -0.3], "x", against=0), U),
     ):
         assert verdict(condition) == expected, condition
-    pair = over_seeds([0.1, 0.9], above=0.5), over_seeds([0.1, 0.11], above=0.5)
+    pair = above(0.5, [0.1, 0.9], "x"), above(0.5, [0.1, 0.11], "y")
     assert verdict(*pair, seeds=(0, 1)) == C
     assert judged(note("alone", 1.0)) is None
 
@@ -109,10 +100,9 @@ def test_for_a_seed_with_several_checkpoints_the_median_counts():
 def test_a_share_is_known_to_no_less_than_its_cells():
     """Seeds that agree to the cell have an interval; no share is beyond 0 or 1, and no difference
     of two beyond -1."""
-    assert verdict(over_seeds([1.0] * 3, above=0.9, cells=30)) == R
-    assert verdict(over_seeds([0.93] * 3, above=0.9, cells=30)) == U
-    row = judged(Condition("x", np.full(3, 0.5), above=0.9, cells=30))
-    assert row["conditions"]["x"]["ci95"] == pytest.approx([0.45, 0.55])
+    row = judged(Condition("x", np.full(3, 0.93), above=0.9, cells=30))
+    assert row["verdict"] == U
+    assert row["conditions"]["x"]["ci95"] == pytest.approx([0.88, 0.98])
     for values, least in (([0.5, 0.9, 1.0], 0), ([-1.0, 0.0, 0.2], -1), ([-1.0, 0.0, 0.2], 0)):
         low, high = mean_with_interval(values)["ci95"]
         row = judged(Condition("x", np.array(values), above=0.9, cells=30, least=least))
@@ -120,15 +110,13 @@ def test_a_share_is_known_to_no_less_than_its_cells():
 
 
 def test_a_ratio_is_judged_by_its_logarithm():
-    """A geometric mean: 1/10 and 10 are 1 on the mean, and a ratio and its inverse agree."""
+    """A geometric mean: 1/10 and 10 are 1 on the mean."""
     values = np.array([0.2, 0.7, 0.4])
-    found = judged(
-        below(1, values, "what", ratio=True), above(1, 1 / values, "inverse", ratio=True)
-    )["conditions"]
-    assert found["what"]["value"] == pytest.approx(np.prod(values) ** (1 / 3))
-    assert found["inverse"]["value"] == pytest.approx(1 / found["what"]["value"])
-    assert found["inverse"]["ci95"][0] == pytest.approx(1 / found["what"]["ci95"][1])
-    assert verdict(over_seeds([0.1, 10.0], below=1, ratio=True), seeds=(0, 1)) == U
+    number = judged(below(1, values, "what", ratio=True))["conditions"]["what"]
+    logs = mean_with_interval(np.log(values))
+    assert np.log(number["value"]) == pytest.approx(logs["value"])
+    assert np.log(number["ci95"]) == pytest.approx(logs["ci95"])
+    assert verdict(below(1, [0.1, 10.0], "x", ratio=True), seeds=(0, 1)) == U
 
 
 def network(*values):
@@ -192,7 +180,6 @@ def test_rows_of_settings_stay_while_the_criterion_is_the_same():
     [
         ("quick", "base", "base", "ours"),
         ("paper", "base", "base", "figure"),
-        ("paper", "base", "", "text"),
         ("paper", "authors'", "authors'", "figure"),
         ("paper", "base", "authors'", "text"),
         ("paper", "upright", "base", "ours"),
@@ -212,9 +199,7 @@ def test_seeds_that_do_it_are_counted():
     number = row["conditions"]["x"]
     assert number["ci95"] == pytest.approx([0.6152, 0.9979], abs=1e-4)
     assert number["value"] == 11 / 12 and row["verdict"] == R
-    half = np.array([[1, 0], [1, 1]])
-    assert judged(claims.most_seeds(half, "x"), seeds=(0, 1))["conditions"]["x"]["value"] == 0.5
-    late = np.array([[1, 1, 0], [0, 1, 0]])  # more than half of the late checkpoints
+    late = np.array([[1, 0, 1, 0], [1, 0, 1, 1]])  # more than half of the late checkpoints
     assert judged(claims.most_seeds(late, "x"), seeds=(0, 1))["conditions"]["x"]["value"] == 0.5
     assert verdict(claims.most_seeds(np.zeros(12), "x"), seeds=range(12)) == C
 

@@ -49,6 +49,11 @@ def test_another_family_keeps_the_fields_that_both_have():
         configs.changed(config, {"model.dilations": ()})
 
 
+SEARCH = {
+    "sweep.search.field": "task.images",
+    "sweep.search.start": (10,),
+    "sweep.search.scores": ("exact_accuracy",),
+}
 BAD = [
     ({"model.name": "cnn"}, "config.model.name='cnn': must be one of conv, mlp"),
     ({"task.image.sigma": float("nan")}, "config.task.image.sigma=nan: must be greater than 0"),
@@ -58,31 +63,22 @@ BAD = [
     ({"sweep.axes": (("task.grid", (32,)),) * 2}, "a field is named twice"),
     ({"sweep.search.field": "task.image"}, "is no numeric field"),
     ({"sweep.search.field": "task.code.name"}, "field='task.code.name': is no numeric field"),
-    (
-        {"sweep.search.field": "model.width", "sweep.axes": {"model.width": (4,)}},
-        "a field is named twice",
-    ),
+    ({"sweep.axes": {"task.images": (10,)}}, "a field is named twice"),
     ({"sweep.search.per": (("cell", 0.25),)}, "must be pairs of a unit's name and its multiples"),
     ({"sweep.search.scores": ()}, "config.sweep.search.scores=(): name one or more"),
 ]
 
 
-@pytest.mark.parametrize(("values", "message"), BAD, ids=lambda value: str(value)[:50])
+@pytest.mark.parametrize(("values", "message"), BAD)
 def test_a_bad_value_is_one_line(values, message):
-    search = {"field": "task.images", "start": (10,), "scores": ("exact_accuracy",)}
-    searches = any(name.startswith("sweep.search") for name in values)
-    known = {f"sweep.search.{name}": value for name, value in search.items()} if searches else {}
-    if isinstance(axes := values.get("sweep.axes"), dict):
-        values = values | {"sweep.axes": tuple(axes.items())}
     with refused(message, kind=ConfigError):
-        configs.changed(PRESETS["lowrank"], known | values)
+        configs.changed(PRESETS["lowrank"], SEARCH | values)
 
 
 def test_a_config_is_checked_when_it_is_read_or_built():
     for values, message in (
         ({"task": 3}, "config.task.name=3: must be one of bump, "),
         ({"training": 3}, "config.training=3: must be a group of fields: epochs, "),
-        ({"decoder": {"name": "conv"}}, "config.decoder: no such field; allowed: "),
     ):
         with refused(message, kind=ConfigError):
             configs.from_dict(configs.to_dict(Config()) | values)
@@ -115,15 +111,13 @@ def test_a_field_that_an_older_run_lacks_has_its_default_and_leaves_its_identity
 
 
 def test_a_users_file_is_loaded_once_and_survives_json(own_task):
-    path, name = own_task
+    _, name = own_task
     kind = settings.family("task", name)
     assert kind is settings.family("task", name)  # so that settings of two readings are equal
-    assert kind().name == name
     config = configs.changed(Config(model=MLP()), {"task.name": name, "task.objects": 4})
     assert config.task == kind(objects=4)
     again = configs.from_dict(json.loads(json.dumps(configs.to_dict(config))))
     assert again == config and type(again.task) is kind
-    assert settings.load_file(path) is settings.load_file(str(path))
 
 
 def test_a_file_imports_what_lies_beside_it(own_task):

@@ -1,52 +1,25 @@
-import itertools
-
 import numpy as np
-import pytest
 
 from compgen_jax import grids
 
-SIZES = (3, 4, 2)
-
-
-def cells_of(sizes):
-    """Every cell by nested loops, the first factor innermost."""
-    return [cell[::-1] for cell in itertools.product(*(range(size) for size in sizes[::-1]))]
-
 
 def test_the_first_factor_varies_fastest():
-    assert grids.indices(SIZES).tolist() == [list(cell) for cell in cells_of(SIZES)]
-    values = np.arange(24)[:, None] * [1, 100]
-    laid_out = grids.over_grid(values, SIZES)
-    assert laid_out.shape == (2, 4, 3, 2)
-    for number, (a, b, c) in enumerate(cells_of(SIZES)):
-        assert laid_out[c, b, a].tolist() == [number, 100 * number]
-    assert grids.over_grid(np.arange(6), (3, 2))[1, 2] == 5  # [y, x]
+    a, b, c = np.unravel_index(np.arange(24), (3, 4, 2), order="F")
+    np.testing.assert_array_equal(grids.indices((3, 4, 2)), np.stack([a, b, c], axis=1))
+    values = np.arange(48).reshape(24, 2)
+    np.testing.assert_array_equal(grids.over_grid(values, (3, 4, 2))[c, b, a], values)
 
 
-def apart(a, b, size, ordered, period):
-    if not ordered:
-        return float(a != b)
-    return abs(a - b) if period is None else min(abs(a - b + k * period) for k in (-2, -1, 0, 1, 2))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "ordered", "periods"),
-    [((5, 4, 3), None, None), ((7, 2, 3), (True, False, True), (8.5, None, None))],
-)
-def test_nearest_seen_against_loops(sizes, ordered, periods):
-    held_out = np.random.default_rng(0).uniform(size=np.prod(sizes)) < 0.6
-    cells = cells_of(sizes)
-    found, distances = grids.nearest_seen(held_out, sizes, ordered, periods)
-    settings = list(zip(sizes, ordered or [True] * 9, periods or [None] * 9, strict=False))
-    for here, cell in enumerate(cells):
-        squared = [
-            np.inf if hidden else sum(apart(a, b, *setting) ** 2 for a, b, setting
-                                      in zip(cell, other, settings, strict=True))
-            for other, hidden in zip(cells, held_out, strict=True)
-        ]  # fmt: skip
-        assert distances[here] == pytest.approx(np.sqrt(min(squared)))
-        assert found[here] == np.argmin(squared)  # the first of several
-    assert not distances[~held_out].any()
+def test_nearest_seen_against_all_pairs():
+    """Of an angle, of labels, any two of which are 1 apart, and of numbers."""
+    sizes, cells = (7, 4, 3), grids.indices((7, 4, 3))
+    held_out = (cells[:, 0] > 1) | (np.random.default_rng(0).uniform(size=84) < 0.6)
+    turn, label, number = np.abs(cells[:, None] - cells).T
+    squared = np.minimum(turn, 8.5 - turn) ** 2 + (label > 0) + number**2
+    squared[:, held_out] = np.inf
+    found, distances = grids.nearest_seen(held_out, sizes, (True, False, True), (8.5, None, None))
+    np.testing.assert_allclose(distances, np.sqrt(squared.min(axis=1)))
+    np.testing.assert_array_equal(found, squared.argmin(axis=1))  # the first of several
 
 
 def test_a_subgrid_is_a_reproducible_product_within_the_limit():

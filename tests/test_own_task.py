@@ -1,7 +1,6 @@
 """Tasks from outside the package, each in a file: they train, resume, are
 swept, analysed, judged and drawn, with no word about them inside."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -23,22 +22,9 @@ CELLS = {SPRITES: ((3, 12, 5), (12, 12, 3)), ADDITION: ((5, 5), (5,))}
 pytestmark = pytest.mark.usefixtures("numpy_rules")
 
 
-@pytest.fixture(params=[SPRITES, ADDITION], ids=["sprites", "addition"])
-def own(request, tmp_path):
-    """The file in a directory of its own, and its source."""
-    copy = tmp_path / "elsewhere" / request.param.name
-    copy.parent.mkdir()
-    shutil.copy(request.param, copy)
-    return copy, request.param
-
-
-def config_of(path: Path, name: str):
-    return changed(cli.load_config(f"{path}:{name}"), FEW)
-
-
-def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path):
-    path, source = own
-    config = config_of(path, "quick")
+@pytest.mark.parametrize("path", CELLS, ids=lambda path: path.stem)
+def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(path, tmp_path):
+    config = changed(cli.load_config(f"{path}:quick"), FEW)
     whole = study.train(config, tmp_path / "whole", progress=False)
 
     with interrupted_after_a_save():
@@ -50,19 +36,19 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
 
     run = Run.load(tmp_path / "whole")
     cells = run.cells
-    sizes, shape = CELLS[source]
-    assert cells.sizes == sizes and cells.predictions.shape == (2, np.prod(sizes), *shape)
+    sizes, shape = CELLS[path]
+    assert cells.predictions.shape == (2, np.prod(sizes), *shape)
     assert run.layers("probe.id_accuracy").shape[0] == 2
     assert run.maps["held_out"].shape == sizes[::-1]
-    if source == ADDITION:  # the model's order, not the alphabet's
+    if path == ADDITION:  # the model's order, not the alphabet's
         assert run.layer_names[:2] == ("summed", "hidden")
-    assert ("volume" in run.maps) == (source == SPRITES)  # labels have no derivative
+    assert ("volume" in run.maps) == (path == SPRITES)  # labels have no derivative
     (row,) = judge_run.judge_directory(tmp_path / "whole")
     assert row["verdict"] in claims.HOLDS and row["claim"] == "composition"
     drawn = figure_of_run.draw(run)
     lines = {line.get_label(): line.get_ydata() for line in drawn.axes[1].get_lines()}
     assert all(np.isfinite(values).any() for values in lines.values())
-    assert "probe accuracy OOD" in lines and ("probe R² OOD" in lines) == (source == SPRITES)
+    assert "probe accuracy OOD" in lines and ("probe R² OOD" in lines) == (path == SPRITES)
     plotting.plt.close(drawn)
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
+from compgen_jax import grids
 from compgen_jax.metrics import circle, layers
 from compgen_jax.metrics.layers import Layer
 
@@ -29,13 +30,10 @@ def test_a_gap_of_one_object_whose_cells_are_in_any_order(hidden, angles, edges,
 
 
 def test_windows_are_as_wide_as_the_gap_and_of_its_object():
-    angle, label = (each.ravel() for each in np.meshgrid(np.arange(0, 360, 30), [4, 7]))
-    factors = np.stack([angle, label], axis=1)
+    factors = RNG.permutation(grids.points([np.arange(0, 360, 30), [4, 7]]))
+    angle, label = factors.T
     held_out = (label == 7) & ((angle == 60) | (angle == 90))
-    order = RNG.permutation(len(factors))
-    factors, held_out = factors[order], held_out[order]
     (gap,) = circle.gaps(factors, held_out)
-    assert gap.label == (7.0,)
     angles = [[120, 150, 180, 210], [210, 240, 270, 300], [300, 330, 0, 30]]
     for window, expected in zip(circle.windows(gap, factors, held_out), angles, strict=True):
         cells = [window.edges[0], *window.cells, window.edges[1]]
@@ -63,16 +61,13 @@ def test_fits_are_those_of_least_squares():
 
 def test_the_turning_ratio_of_a_circle_is_1_and_that_of_a_kink_its_angles():
     """Of two objects, in any order; the gap of one goes straight to the centre and back."""
-    angle, label = (each.ravel() for each in np.meshgrid(np.arange(0, 360, 2.0), [4, 7]))
-    factors = np.stack([angle, label], axis=1)[RNG.permutation(len(angle))]
+    factors = RNG.permutation(grids.points([np.arange(0, 360, 2), [4, 7]])).astype(float)
     held_out = (factors[:, 1] == 7) & (np.abs(factors[:, 0] - 180) < 20)
     turn, plane = np.deg2rad(factors[:, :1]), np.linalg.qr(RNG.normal(size=(9, 2)))[0].T
     curve, (gap,) = np.hstack([np.cos(turn), np.sin(turn)]), circle.gaps(factors, held_out)
-    ratio = lambda: layers.turning_ratio(
-        Layer(curve @ plane + 3, factors, held_out, periods=(360.0,))
-    )
-    assert ratio() == pytest.approx(1)
+    layer_of = lambda curve: Layer(curve @ plane + 3, factors, held_out, periods=(360.0,))
+    assert layers.turning_ratio(layer_of(curve)) == pytest.approx(1)
     nearer = curve[np.array(gap.edges)[np.round(gap.place).astype(int)]]
     curve[gap.cells] = np.abs(1 - 2 * gap.place)[:, None] * nearer
     # from the tangent to the radius at both edges, back but for 40 degrees at the centre
-    assert ratio() == pytest.approx((91 + 140 + 91) / (19 + 2) / 2)
+    assert layers.turning_ratio(layer_of(curve)) == pytest.approx((91 + 140 + 91) / (19 + 2) / 2)

@@ -63,10 +63,8 @@ def test_scores_without_a_group_against_loops():
     strata = group % 2  # a group is whole within a stratum
     targets, positive = rng.normal(size=90), rng.random(90) < 0.4
     predictions = np.round(targets + positive + rng.integers(0, 3, 90))  # with ties
-    r2, *r2_without = decodability._r2(targets, predictions, group)
-    auc, *auc_without = decodability._auc(positive, predictions, strata, group)
-    assert r2 == pytest.approx(plain_r2(targets, predictions))
-    assert auc == pytest.approx(brute_auc(positive, predictions, strata))
+    _, *r2_without = decodability._r2(targets, predictions, group)
+    _, *auc_without = decodability._auc(positive, predictions, strata, group)
     for g in range(9):
         kept = group != g
         assert r2_without[g] == pytest.approx(plain_r2(targets[kept], predictions[kept]))

@@ -20,10 +20,10 @@ def test_scores_over_chosen_cells_and_by_distance_against_loops(rng):
     predictions, truths = rng.normal(size=(2, 36, N, N)), rng.random((36, N, N))
     hits, cells, held_out = rng.random((2, 36)) < 0.5, rng.random(36) < 0.3, np.arange(36) < 20
     distance = held_out * rng.integers(1, 3, 36)
-    mse = np.square(predictions - truths[None]).mean(axis=(2, 3))
+    squared = np.square(predictions - truths[None])
     results = evaluation.CellResults(
-        seeds=(0, 1), predict=lambda: predictions, truths=truths, factors=None,
-        held_out=held_out, distance=distance, sizes=(N, N), scores={"mse": mse, "hit": hits},
+        seeds=(0, 1), predict=predictions, truths=truths, factors=None, held_out=held_out,
+        distance=distance, sizes=(N, N), scores={"mse": squared.mean(axis=(2, 3)), "hit": hits},
     )  # fmt: skip
     assert results.grid == N and results.amplitude == truths.max()
     levels, profile = evaluation.profile_by_distance(hits, results)
@@ -31,7 +31,6 @@ def test_scores_over_chosen_cells_and_by_distance_against_loops(rng):
     for seed in range(2):
         mean = hits[seed, cells].mean()
         assert evaluation.mean_score(results, "hit", cells)[seed] == pytest.approx(mean)
-        wrong = ((results.predictions[seed, cells] - truths[cells]) ** 2).sum()
-        relative = wrong / (truths[cells] ** 2).sum()
+        relative = squared[seed, cells].sum() / (truths[cells] ** 2).sum()
         assert evaluation.relative_error(results, cells)[seed] == pytest.approx(relative)
         assert profile[seed].tolist() == [hits[seed, distance == d].mean() for d in levels]

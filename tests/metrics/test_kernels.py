@@ -33,7 +33,6 @@ def test_cosine_and_l2_against_loops(rng):
 
 
 def test_overlap_counts_shared_dark_pixels():
-    assert_array_equal(kernels.overlap(BUMPS), np.eye(N * N) / N**2)
     assert_array_equal(kernels.overlap(2 * BUMPS, amplitude=2.0), np.eye(N * N) / N**2)
     wide = kernels.overlap(BUMPS, threshold=0.5)  # the peak and its 4 neighbours, at 0.61
     here, beside, diagonal, far = (7 * N + 7, 7 * N + 8, 8 * N + 8, 7 * N + 10)
@@ -43,7 +42,6 @@ def test_overlap_counts_shared_dark_pixels():
 
 def test_correlations_with_what_is_constant_or_explained_are_unknown(rng):
     """Their values: test_layers."""
-    a, b, control = rng.normal(size=(3, 28))
-    assert kernels.correlation(a, 3 - 2 * a) == pytest.approx(-1)
+    a, control = rng.normal(size=(2, 28))
     assert np.isnan(kernels.correlation(a, np.full(28, 0.1)))
-    assert np.isnan(kernels.partial_correlation(2 * control + 1, b, control))
+    assert np.isnan(kernels.partial_correlation(2 * control + 1, a, control))

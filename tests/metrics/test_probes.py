@@ -1,6 +1,6 @@
 import numpy as np
-import pytest
 
+from compgen_jax import grids
 from compgen_jax.metrics import probes, readout
 from tests.metrics.test_decodability import plain_r2
 
@@ -13,30 +13,23 @@ def explicit_ridge(features, targets, penalty):
     return solved[:-1], solved[-1]
 
 
-def test_three_factors_one_of_them_discrete(rng):
-    cells = np.array([(a, b, c) for c in (0, 10, 20, 30) for b in range(3) for a in range(8)])
-    a, b, c = cells.T
-    held_out = (a >= 3) & (a <= 5) & (c == 10)
-    features = np.column_stack([a, np.eye(3)[b], c**2]) @ rng.normal(size=(5, 40))
-    scores = probes.probe(features, cells, held_out, real=(True, False, True))
-    for name, value in scores.items():
-        assert np.isnan(value[1]) == name.endswith("r2")
-    assert scores["id_r2"][0] > 0.999 and scores["ood_r2"][0] > 0.999
-    assert 0.5 < scores["id_r2"][2] < 0.99  # a square is no line
-    assert scores["id_accuracy"][1] == scores["ood_accuracy"][1] == 1
-    assert np.isnan(probes.probe(features, cells, held_out & False)["ood_r2"]).all()
-
-
-def test_an_angle_is_probed_as_cosine_and_sine(rng):
-    angle = np.arange(0.0, 360.0, 15.0)
-    turn = np.radians(angle)
-    features = np.stack([np.cos(turn), np.sin(turn), np.cos(2 * turn)], axis=1)
-    features = features @ rng.normal(size=(3, 4)) + 0.2 * rng.normal(size=(24, 4))
-    cells = np.stack([angle, rng.permutation(24)], axis=1)
-    held_out = (angle >= 150) & (angle <= 225)
-    found = probes.probe(features, cells, held_out, periods=(360.0, np.inf))
-    targets = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    fold = readout.folds_of(np.arange(24), held_out, 5, np.random.default_rng(0))
-    (predicted,) = readout.cross_fitted(readout.compact(features), [targets], fold, 5)
-    for name, mask in (("id_r2", ~held_out), ("ood_r2", held_out)):
-        assert found[name][0] == pytest.approx(plain_r2(targets[mask], predicted[mask]))
+def test_an_angle_a_label_and_a_number_against_cross_fitted_ridges(rng):
+    """An angle is probed as cosine and sine, a label by accuracies alone."""
+    step, label, number = cells = grids.indices((12, 3, 2)).T
+    turn = np.radians(30 * step)
+    around, onehot = np.stack([np.cos(turn), np.sin(turn)], axis=1), np.eye(3)[label]
+    features = np.column_stack([around, np.cos(2 * turn), onehot, number]) @ rng.normal(size=(7, 5))
+    features += 0.3 * rng.normal(size=features.shape)
+    held_out = (label == 1) & (step >= 4) & (step <= 7)
+    how = {"real": (True, False, True), "periods": (360.0, np.inf, np.inf)}
+    found = probes.probe(features, cells.T * [30, 1, 1], held_out, **how)
+    fold = readout.folds_of(np.arange(72), held_out, 5, np.random.default_rng(0))
+    targets = [around, onehot, number[:, None] * 1.0]
+    turned, named, counted = readout.cross_fitted(readout.compact(features), targets, fold, 5)
+    for region, mask in (("id", ~held_out), ("ood", held_out)):
+        of_number = plain_r2(targets[2][mask], counted[mask])
+        r2 = plain_r2(around[mask], turned[mask]), np.nan, of_number
+        np.testing.assert_allclose(found[f"{region}_r2"], r2)
+        hits = named[mask].argmax(axis=1) == label[mask]
+        assert found[f"{region}_accuracy"][1] == hits.mean()
+    assert np.isnan(probes.probe(features, cells.T, held_out & False)["ood_r2"]).all()

@@ -36,11 +36,8 @@ def most_likely_slope(x_P, y_P, side_P):
 @pytest.mark.parametrize(
     ("values", "scores", "target", "value", "status"),
     [
-        # interpolated in log images
-        ([10, 100, 1000], [0.2, 0.6, 1.0], 0.8, 10**2.5, "reached"),
-        # 0.7 and 0.3 are pooled to 0.5: the crossing of 0.6 lies between 100 and 1000
-        ([1, 10, 100, 1000], [0.1, 0.7, 0.3, 0.9], 0.6, 10**2.25, "reached"),
-        # at 10 the mean of three is 0.2, weighted three against one where it is pooled with 0.0
+        # 10 images with the mean of three, 0.2, are pooled with 100 to 0.15: the crossing of 0.4 is
+        # halfway from there to 0.65, in log images
         ([10, 10, 10, 100, 1000], [0.1, 0.2, 0.3, 0.0, 0.65], 0.4, 10**2.5, "reached"),
         ([10, 20], [0.5, float(np.float32(0.95))], 0.95, 20, "reached"),  # which is below 0.95
         ([30, 10], [0.9, 0.5], 0.5, 10, "below"),
@@ -70,8 +67,7 @@ def test_refinement_is_geometric_free_and_allowed(values, scores, count, setting
 
 
 def test_thresholds_of_a_table():
-    row = {"grid": 8, "copies": 0, "side": 0.5, "seed": 0, "n": 10, "status": "ok"}
-    row |= {"exact": 0.25, "position": 0.9}
+    row = {"grid": 8, "copies": 0, "side": 0.5, "seed": 0, "n": 10, "status": "ok", "exact": 0.25}
     rows = [
         row,
         row | {"exact": 0.75, "n": 1000},
@@ -82,15 +78,13 @@ def test_thresholds_of_a_table():
         row | {"grid": 64, "copies": 1},
         row | {"exact": 1, "side": 0.9},
     ]
-    chosen = {"field": "n", "along": "grid"}
-    curve = scaling.thresholds(rows[::-1], "exact", 0.5, fixed={"copies": 0, "side": 0.5}, **chosen)
+    fixed = {"copies": 0, "side": 0.5}
+    curve = scaling.thresholds(rows[::-1], "exact", 0.5, field="n", along="grid", fixed=fixed)
     assert curve.along_K.tolist() == [8, 16, 32] and curve.seeds_S.tolist() == [0, 3]
     status = [["reached", "above", "unknown"], ["unknown", "below", "unknown"]]
     assert curve.status_SxK.tolist() == status
     np.testing.assert_allclose(curve.values_SxK, [[100, 10, NAN], [NAN, 10, NAN]])
     np.testing.assert_array_equal(curve.factor_SxK[0], [100, NAN, NAN])
-    position = scaling.thresholds(rows, "position", 0.5, fixed={"copies": 1}, **chosen)
-    assert position.along_K.tolist() == [64] and position.status_SxK.tolist() == [["below"]]
 
 
 def test_without_censoring_the_exponent_is_that_of_least_squares():
