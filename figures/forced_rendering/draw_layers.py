@@ -99,7 +99,7 @@ def draw_volumes(runs):
     return picture
 
 
-@figure("ranks", runs=EVERY_DEPTH)
+@figure("ranks", runs=EVERY_DEPTH, by_default=False)
 def draw_ranks(runs):
     networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
     picture = plotting.new_figure(plotting.WIDTH, 4.6)

@@ -67,6 +67,7 @@ def _draw_examples(picture, cells):
 @figure(
     "codes",
     runs=("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn"),
+    by_default=False,
     numbers=shares_by_distance,
 )
 def draw_codes(runs):

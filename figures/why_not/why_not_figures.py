@@ -194,9 +194,8 @@ def draw_maps(runs, panels: dict):
     return picture
 
 
-_ALWAYS, _NAMED = {}, {"scale": "quick", "by_default": False}
-for _name, _draw, _panels, _when in (
-    ("controls", draw_shares, {"Controls of the decoder of Figure 1": CONTROLS}, _ALWAYS),
+for _name, _draw, _panels, _scale in (
+    ("controls", draw_shares, {"Controls of the decoder of Figure 1": CONTROLS}, ""),
     (
         "ladder",
         draw_shares,
@@ -204,7 +203,7 @@ for _name, _draw, _panels, _when in (
             f"Around a {shape}": {run: RUNGS[rung] for rung, run in ladder(region).items()}
             for shape, region in (("square", "donut"), ("corner", "corner"))
         },
-        _NAMED,
+        "quick",
     ),
     (
         "readers",
@@ -213,13 +212,13 @@ for _name, _draw, _panels, _when in (
             f"With the {words} code": {f"{name}_{code}": label for name, label in READERS.items()}
             for code, words in (("bump", "bump"), ("onehot", "one-hot"))
         },
-        _NAMED,
+        "quick",
     ),
-    ("apart", draw_maps, {"": APART}, _NAMED),
-    ("hole", draw_maps, {"": HOLE}, _NAMED),
+    ("apart", draw_maps, {"": APART}, "quick"),
+    ("hole", draw_maps, {"": HOLE}, "quick"),
 ):
     _runs = tuple(run for labels in _panels.values() for run in labels)
-    figure(_name, runs=_runs, **_when)(partial(_draw, panels=_panels))
+    figure(_name, runs=_runs, scale=_scale, by_default=False)(partial(_draw, panels=_panels))
 
 
 @figure("two_objects", runs=("two_objects",), by_default=False)
