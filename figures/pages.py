@@ -145,7 +145,8 @@ def _cell(row: dict, name: str, rows: list[dict]) -> str:
     }
     reason = "" if name in row["reason"] else row["reason"]
     parts = value, f"verdict **{verdict}**" if sign != verdict else "", reason
-    return "; ".join(filter(None, (*parts, quoted.at_settings(verdicts))))
+    settings = quoted.at_settings(verdicts) if row["setting"] == BASE else ""
+    return "; ".join(filter(None, (*parts, settings)))
 
 
 def general(claim: claims.Claim) -> str:

@@ -24,13 +24,15 @@ of_runs = functools.cache(committed.runs)
 
 
 def by_key(rows: dict[str, list[dict]]) -> dict[str, dict]:
-    """Rows of claims.json by scale -> {'quick C1/bump': its row}; 'fresh' at fresh seeds."""
-    return {
-        f"{'fresh' if row['setting'] == FRESH else scale} {row['claim']}/{row['case']}": row
-        for scale, of_scale in rows.items()
-        for row in of_scale
-        if row["setting"] in (BASE, FRESH)
-    }
+    """Rows of claims.json by scale -> {'quick C1/bump': its row}; 'fresh' at fresh seeds, and with
+    ', SETTING' at others."""
+    keys = {}
+    for scale, of_scale in rows.items():
+        for row in of_scale:
+            kind = "fresh" if row["setting"] == FRESH else scale
+            setting = "" if row["setting"] in (BASE, FRESH) else f", {row['setting']}"
+            keys[f"{kind} {row['claim']}/{row['case']}{setting}"] = row
+    return keys
 
 
 def number(name: str, rows: dict[str, dict], must: str = "") -> dict:

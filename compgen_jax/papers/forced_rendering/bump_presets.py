@@ -387,6 +387,12 @@ RUNS |= {
         takes=("about 20 min",),
         **PAPER,
     ),
+    "ramp_cnn_15_epochs": Preset(  # Figure 8's
+        RAMP_CNN,
+        {"training.epochs": 15},
+        takes=("6 min",),
+        **PAPER,
+    ),
     "ramp_cnn_authors": Preset(RAMP_CNN, AUTHORS | epochs(100, 10), takes=("about 2 h",), **PAPER),
     "bump_cnn_authors": Preset(
         BUMP_AUTHORS, takes=("about 16 h, by its FLOPs; 6 minutes on an H100",), **PAPER

@@ -85,10 +85,14 @@ def draws_what_the_wide_network_draws(net):
 # --- C5: similarity ----------------------------------------------------------------------------
 
 # Figure 8 has a ramp's network of 15 epochs; that of the bump code is unknown.
+OF_FIGURE = {"setting": "the paper's 15 epochs", "figure_setting": "the paper's 15 epochs"}
 OF_KERNELS = {
     "figure": "Fig 1e, 8",
-    "cases": [{"case": code} for code in CONSTRUCTION],
-    "runs": {"net": "{case}_cnn"},
+    "cases": [
+        *({"case": code, "run": f"{code}_cnn"} for code in CONSTRUCTION),
+        OF_FIGURE | {"case": "ramp", "run": "ramp_cnn_15_epochs", "as_trained": True},
+    ],
+    "runs": {"net": "{run}"},
 }
 
 
