@@ -1,7 +1,8 @@
 """The authors' own numbers, of networks that they published or printed, beside those of ours.
 
 authors.csv: one network each. `blank` is a blank image's error on the authors' images of the
-region; `source`, on a network's first line, says where its numbers are from.
+region; `source`, on a network's first line, says where its numbers are from. agreement.csv: how
+far their code and ours differ.
 """
 
 from pathlib import Path
@@ -27,6 +28,7 @@ INTRO = (
 )
 HEAD = "network", "score", "here", "authors", "our settings", "what theirs is"
 AUTHORS = pd.read_csv(Path(__file__).with_name("authors.csv")).groupby("network", sort=False)
+AGREEMENT = pd.read_csv(Path(__file__).with_name("agreement.csv"), comment="#")
 
 
 def table(runs: dict) -> list[str]:
@@ -41,7 +43,13 @@ def table(runs: dict) -> list[str]:
         for row in _rows(run, numbers, _differences(run.config, theirs[counterpart]))
     ]
     head = ["", "### Beside the authors' numbers", "", INTRO, ""]
-    return [*head, *tables.table(HEAD, rows)] if rows else []
+    code = [
+        "",
+        "### Beside the authors' code",
+        "",
+        *tables.table(list(AGREEMENT), AGREEMENT.values),
+    ]
+    return [*code, *head, *tables.table(HEAD, rows)] if rows else []
 
 
 def _rows(run, numbers: pd.DataFrame, unlike: str):
