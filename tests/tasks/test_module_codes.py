@@ -4,7 +4,6 @@ import itertools
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,6 +12,11 @@ from compgen_jax.tasks import module_codes, modules
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 
 M = 7
+RNG = np.random.default_rng(1)
+LATENTS = np.float32(RNG.uniform(0.5, 1, (200, M)) * RNG.integers(0, 2, (200, M)))
+# (B, M): each weight in each place, 0 elsewhere and 1 elsewhere; as float32 has them
+PLACED = itertools.product(np.eye(M), [0.0, *modules.LEVELS], (0.0, 1.0))
+EVERY_LEVEL = np.float32([np.where(place, level, others) for place, level, others in PLACED])
 
 
 def of(name, **settings):
@@ -20,40 +24,23 @@ def of(name, **settings):
     return jax.jit(jax.vmap(encode))
 
 
-def latents(law="discrete", count=200):
-    """(B, M) of up to M active modules, float32."""
-    rng = np.random.default_rng(1)
-    active = jnp.asarray(rng.random((count, M)) < 0.5, jnp.float32)
-    keys = jax.random.split(jax.random.key(2), count)
-    return jax.vmap(lambda key, each: modules.weigh(key, each, law))(keys, active)
-
-
-def every_level():
-    """(B, M): each weight in each place, 0 elsewhere and 1 elsewhere; as float32 has them."""
-    rows = itertools.product(np.eye(M), [0.0, *modules.LEVELS], (0.0, 1.0))
-    return np.float32([np.where(place, level, others) for place, level, others in rows])
-
-
 def test_an_orthogonal_code_is_a_turned_latent():
-    basis = np.asarray(of("orthogonal")(jnp.eye(M)), np.float64)  # row m: the code of module m
+    basis = np.float64(of("orthogonal")(np.eye(M)))  # row m: the code of module m
     assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
-    z = np.asarray(latents("continuous"), np.float64)
-    code = of("orthogonal")(z)
-    assert not np.allclose(of("orthogonal", seed=1)(z), code, atol=0.1)
-    assert_allclose(code, z @ basis, atol=1e-5)
+    code = of("orthogonal")(LATENTS)
+    assert not np.allclose(of("orthogonal", seed=1)(LATENTS), code, atol=0.1)
+    assert_allclose(code, LATENTS @ basis, atol=1e-5)
 
 
 def test_tokens_are_numbers_beside_tenths():
-    z = every_level()
-    code = np.asarray(of("tokens")(z))
-    assert_array_equal(code[:, 1::2], np.round(10 * z) + M + 1)
+    code = np.asarray(of("tokens")(EVERY_LEVEL))
+    assert_array_equal(code[:, 1::2], np.round(10 * EVERY_LEVEL) + M + 1)
     assert (code[:, ::2] == np.arange(1, M + 1)).all()
-    below = np.nextafter(z, np.float32(0))  # as another order of rounding might have them
+    below = np.nextafter(EVERY_LEVEL, np.float32(0))  # as another order of rounding has them
     assert_array_equal(of("tokens")(below), code)
-    z = np.asarray(latents("continuous"), np.float64)
-    found = np.asarray(of("tokens")(z))[:, 1::2]
-    inside = np.abs(10 * z - np.round(10 * z)) > 1e-3  # no tenth's end is near
-    assert_array_equal(found[inside], (np.floor(10 * z) + M + 1)[inside])
+    found, tenths = np.asarray(of("tokens")(LATENTS))[:, 1::2], 10 * LATENTS
+    inside = np.abs(tenths - np.round(tenths)) > 1e-3  # no tenth's end is near
+    assert_array_equal(found[inside], (np.floor(tenths) + M + 1)[inside])
 
 
 def net(layers, values):
@@ -76,14 +63,13 @@ def coupled(z, std, seed):
 
 @pytest.mark.parametrize(("count", "std", "seed"), [(7, 1.5, 0), (6, 0.1, 3), (2, 1.0, 1)])
 def test_couplings_against_loops(count, std, seed):
-    z = np.asarray(latents("continuous", 12), np.float64)[:, :count]
+    z = LATENTS[:12, :count]
     expected = [coupled(latent, std, seed) for latent in z]
     assert_allclose(of("invertible", std=std, seed=seed)(z), expected, atol=2e-4)
 
 
 def test_shuffled_intervals_against_a_loop():
-    to = np.random.default_rng([4, 3]).permutation(10)
-    for z in (every_level(), np.asarray(latents("continuous"))):
-        interval = np.floor(10 * np.float64(z) + 1e-4).astype(int)
-        expected = np.where(z >= 1, z, z + (to[interval % 10] - interval) / 10)
-        assert_allclose(of("interval_shuffle", seed=4)(z), expected, atol=1e-6)
+    to, z = np.random.default_rng([4, 3]).permutation(10), np.concatenate([EVERY_LEVEL, LATENTS])
+    interval = np.floor(10 * np.float64(z) + 1e-4).astype(int)
+    expected = np.where(z >= 1, z, z + (to[interval % 10] - interval) / 10)
+    assert_allclose(of("interval_shuffle", seed=4)(z), expected, atol=1e-6)
