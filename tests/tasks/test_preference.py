@@ -11,19 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks.baselines import Query
 from compgen_jax.tasks.preference import Preference
-from tests.tasks.examples import TASKS, predicted, scores_at
+from tests.tasks.examples import KEY, TASKS, predicted, scores_at
 
 SMALL = TASKS["preference"]
 FREE = [divmod(index, 7) for index, cell in enumerate("".join(preference.MAP)) if cell == " "]
 STEPS = [(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)]  # nothing, up, right, down, left
 
 
-def drawn(settings, count):
-    """(points, keys, basis) of that many episodes of any set of modules."""
-    points = settings.make().points
-    index = np.random.default_rng(0).permutation(len(points))[:count]
-    keys = jax.random.split(jax.random.key(3), count)
-    return points[index], keys, preference.draw_basis(settings)
+def drawn(settings):
+    """(points, keys) of twelve episodes of any set of modules."""
+    points = np.random.default_rng(0).permutation(settings.make().points)[:12]
+    return points, jax.random.split(KEY, 12)
 
 
 # --- an expert with dictionaries -------------------------------------------------------------
@@ -59,9 +57,8 @@ def plain_expert(latent, episode, settings, basis):
 
 def plain_observation(state, episode, features):
     seen = np.zeros((7, 7, features + 2))
-    for n, feature in enumerate(episode.features):
-        if n in state[1]:
-            seen[(*FREE[episode.cells[n]], feature)] = 1
+    for n in state[1]:
+        seen[(*FREE[episode.cells[n]], episode.features[n])] = 1
     seen[(*state[0], features)] = 1
     seen[..., features + 1] = 1
     seen[(*np.transpose(FREE), features + 1)] = 0
@@ -73,7 +70,8 @@ def plain_observation(state, episode, features):
     [replace(SMALL, weights="khot"), Preference(objects=1, weights="continuous", horizon=12)],
 )
 def test_actions_mask_and_observations_against_loops(settings):
-    points, keys, basis = drawn(settings, 12)
+    points, keys = drawn(settings)
+    basis = preference.draw_basis(settings)
     found = jax.jit(jax.vmap(settings.make().example))(keys, points)
     episodes = jax.jit(jax.vmap(partial(preference.draw_episode, settings=settings)))(keys)
     episodes, found = jax.device_get((episodes, found))
@@ -114,7 +112,7 @@ def test_the_basis_is_drawn_by_the_seed_of_the_task():
 
 def test_loss_and_scores_against_loops():
     rng, task = np.random.default_rng(0), SMALL.make()
-    points, keys, _ = drawn(SMALL, 12)
+    points, keys = drawn(SMALL)
     targets = jax.jit(jax.vmap(task.example))(keys, points).target
     actions, masks = jax.device_get(targets)
     logits = rng.normal(size=(12, 5, 5)).astype(np.float32)
@@ -135,7 +133,7 @@ def test_loss_and_scores_against_loops():
 
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     monkeypatch.setattr(preference, "FITTED", 300)
-    task, basis = SMALL.make(), preference.draw_basis(SMALL)
+    task = SMALL.make()
     asked = Query(None, None, np.zeros((4, 5, 5), np.float32), None, None)
     found = predicted(task, "majority", asked)
 
@@ -144,14 +142,12 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     def walks(key):
         latent_key, episode_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
         latent = modules.draw_latent(latent_key, task.dataset(None), SMALL.weights)
-        episode = preference.draw_episode(episode_key, SMALL)
-        return latent, preference.walk(latent, episode, SMALL, basis)
+        return task.example(episode_key, latent).target
 
     keys = jax.random.split(modules.stream(SMALL.seed, "majority"), 300)
-    latents, walked = jax.device_get(walks(keys))
-    assert not task.held_out(latents).any()
-    counted = zip(walked.actions.T, walked.mask.T, strict=True)
-    most = [np.argmax(np.bincount(actions[mask])) for actions, mask in counted]
+    actions, masks = jax.device_get(walks(keys))
+    counted = zip(actions.T, masks.T, strict=True)
+    most = [np.argmax(np.bincount(of_step[mask])) for of_step, mask in counted]
     assert (found == np.eye(5)[most]).all()
 
 
