@@ -11,9 +11,12 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Factor, Task, over_cells
 
 KEY = jax.random.key(0)
-OBJECT = Factor("object", np.array([0, 1, 2]), real=False)
-ANGLE = Factor("angle", np.arange(0.0, 360.0, 30.0), period=360.0)
 HEIGHT = Factor("height", np.array([-1.0, 0.5, 2.0]))
+FACTORS = (
+    Factor("object", np.array([0, 1, 2]), real=False),
+    Factor("angle", np.arange(0.0, 360.0, 30.0), period=360.0),
+    HEIGHT,
+)
 
 
 def held_out(points):
@@ -23,12 +26,11 @@ def held_out(points):
 
 
 def example(key, point):
-    """Input and target are pytrees; the key adds noise to the input."""
+    """Input and target are pytrees."""
     turn = point[1] * jnp.pi / 180
-    noise = 0.01 * jax.random.normal(key, (2,))
     label = (jnp.arange(3) == point[0]).astype(jnp.float32)
     wave = jnp.stack([jnp.cos(turn), jnp.sin(turn)])
-    return Example({"label": label, "wave": wave + noise}, {"turned": point[2] * wave})
+    return Example({"label": label, "wave": wave}, {"turned": point[2] * wave})
 
 
 def scores(signal, truth, point):
@@ -37,12 +39,12 @@ def scores(signal, truth, point):
 
 def own_task(**others) -> Task:
     read = {"prediction": lambda output: output["turned"], "scores": scores}
-    return over_cells((OBJECT, ANGLE, HEIGHT), held_out, example, **(read | others))
+    return over_cells(FACTORS, held_out, example, **(read | others))
 
 
 def test_a_task_over_cells_shows_every_seen_cell_once():
     task = own_task()
-    points = tasks.cells(task.factors).tolist()
+    points = tasks.cells(FACTORS).tolist()
     seen = [point for point in points if not (point[0] == 2 and point[1] in (300, 330))]
     dataset = task.dataset(KEY)
     assert dataset.points.tolist() == seen and task.units == {"cell": 108.0}
@@ -53,7 +55,7 @@ def test_a_task_over_cells_shows_every_seen_cell_once():
 
 def test_the_nearest_point_with_the_same_labels_against_a_loop():
     task = own_task()
-    points, held_out = tasks.cells(task.factors), tasks.regions(task)["ood"]
+    points, held_out = tasks.cells(FACTORS), tasks.regions(task)["ood"]
     turn = lambda a, b: min((a[1] - b[1]) % 360, (b[1] - a[1]) % 360)
     for cell, index in enumerate(tasks.nearest_with_same(task, held_out, (True, False, True))):
         alike = np.flatnonzero((points == points[cell])[:, [0, 2]].all(axis=1) & ~held_out)
@@ -67,15 +69,13 @@ def test_the_nearest_point_with_the_same_labels_against_a_loop():
 
 
 def test_the_nearest_values_of_points_against_a_loop():
-    rng, factors = np.random.default_rng(0), (OBJECT, ANGLE, HEIGHT)
-    points = rng.uniform([0, -90, -2], [2, 720, 3], (200, 3))
-    for point, found in zip(points, tasks.nearest_values(factors, points), strict=True):
-        for value, index, factor in zip(point, found, factors, strict=True):
+    points = np.random.default_rng(0).uniform([0, -90, -2], [2, 720, 3], (200, 3))
+    for point, found in zip(points, tasks.nearest_values(FACTORS, points), strict=True):
+        for value, index, factor in zip(point, found, FACTORS, strict=True):
             apart = np.abs(value - np.float64(factor.values))
-            if factor is ANGLE:
-                apart = np.minimum(apart % 360, -apart % 360)
+            apart = np.minimum(apart % factor.period, -apart % factor.period)
             assert apart[index] <= apart.min() + 1e-4
-    every = tasks.nearest_values(factors, tasks.cells(factors))
+    every = tasks.nearest_values(FACTORS, tasks.cells(FACTORS))
     assert_array_equal(every, grids.indices((3, 12, 3)))
 
 
@@ -113,6 +113,7 @@ def test_real_points_are_seen_points_within_the_box():
     assert set(points[:, 0].tolist()) == {0.0, 1.0, 2.0}
     assert (points.min(axis=0) >= [0, 0, -1]).all() and (points.max(axis=0) <= [2, 360, 2]).all()
     assert points[:, 1].max() > 355  # once round, beyond the last value
+    assert points[:, 2].mean() == pytest.approx(0.5, abs=0.08)
     # a sixth of the circle of object 2 is held out
     assert (points[:, 0] == 2).mean() == pytest.approx((5 / 6) / (2 + 5 / 6), abs=0.04)
 
@@ -124,13 +125,13 @@ def test_shapes_that_would_broadcast_are_refused():
 
 def test_held_out_may_use_jax_also_where_a_program_is_traced():
     apart = jax.jit(lambda points: jnp.abs(points[..., 2]) > 1.5)
-    make = lambda: over_cells((OBJECT, ANGLE, HEIGHT), apart, example)
+    make = lambda: over_cells(FACTORS, apart, example)
     traced = jax.jit(lambda: jnp.asarray(tasks.regions(make())["ood"]))
     assert_array_equal(traced(), np.abs(tasks.points(own_task())[:, 2]) > 1.5)
 
 
 def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
-    factors = [tasks.Factor(name, np.arange(6.0)) for name in "abcd"]
+    factors = [Factor(name, np.arange(6.0)) for name in "abcd"]
     cells = tasks.cells(factors)
     box = (cells[:, 1] > 3) & (cells[:, 3] < 2)
     assert tasks.map_axes(factors, box) == (1, 3)
@@ -140,8 +141,8 @@ def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
 
 
 def test_a_point_is_given_and_told_by_labels():
-    factors = tasks.Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
+    factors = Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
     assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
-    assert tasks.in_words(factors, np.float32([2, 0.25])) == f"kind = b, {HEIGHT.name} = 0.25"
+    assert tasks.in_words(factors, np.float32([2, 0.25])) == "kind = b, height = 0.25"
     with pytest.raises(ValueError, match="kind = 'c': must be one of a, b, or a number"):
         tasks.point_of(factors, ("c", 1))
