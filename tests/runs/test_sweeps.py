@@ -10,17 +10,17 @@ import numpy as np
 import pandas
 import pytest
 
-from compgen_jax.config import changed
+from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, logs, study, sweep_table, sweeps
+from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, program
-from tests.command import refused
 from tests.runs.test_directory import contents
 
 
-def axes(grids=(8, 12), copies=(0, 1), **others):
-    ours = {"task.grid": grids, "task.stripes.copies": copies, "task.support.region": ("corner",)}
+def axes(grids=(8, 12), copies=(0, 1), regions=("corner",), **others):
+    ours = {"task.grid": grids, "task.stripes.copies": copies, "task.support.region": regions}
     return tuple((ours | others).items())
 
 
@@ -79,6 +79,7 @@ def test_the_table_holds_all_trials_and_those_around_crossings_and_a_second_run_
     assert summary["trials"] == len(results) and summary["failed"] == []
     readings = pandas.DataFrame(summary["readings"])
     assert len(readings.value_counts(["where", "score", "task.stripes.copies"])) == 18
+    assert len(sweeps.load(workdir).rows) == len(results)
     before = contents(workdir)
     assert run(small, workdir) == summary and contents(workdir) == before
 
@@ -148,7 +149,11 @@ def test_a_sweep_that_was_stopped_ends_with_the_same_table(small, finished, tmp_
     run(small, tmp_path / "run")
     for name in ("trials.csv", "summary.json"):
         assert (tmp_path / "run" / name).read_bytes() == (finished[0] / name).read_bytes()
-    assert len(writes) == (finished[0] / "train.log").read_text().count(" trials\n")
+    results, first = read(finished[0]), sweep_table.first_trials(small)
+    refined = sweep_table.refined_trials(small, {trial: results[trial] for trial in first})
+    groups = sweeps.trial_groups(small, first)
+    counts = [len(group.batches(some)) for some in (first, refined) for group in groups]
+    assert len(writes) == sum(counts)
 
 
 @pytest.fixture
@@ -164,25 +169,29 @@ def test_a_table_that_lacks_trials_is_not_loaded_and_completed(small, finished, 
     shutil.copy(finished[0] / "summary.json", unfinished)
     for kept in ("", whole[:-30]):
         (unfinished / "trials.csv").write_text(kept)
-        with refused("csv has ", "; remove summary.json"):
+        with pytest.raises(RunError, match=r"csv has \d+ trials of \d+; remove summary.json"):
             sweeps.load(unfinished)
     (unfinished / "summary.json").unlink()
     run(small, unfinished)
     assert (unfinished / "trials.csv").read_text() == whole and sweeps.load(unfinished).rows
 
 
-def test_a_damaged_table_is_refused_and_kept(small, unfinished):
-    path = unfinished / "trials.csv"
-    text = path.read_text().replace("\n", "\nx", 1)
-    path.write_text(text)
-    with refused("is damaged: line 2 is no line of"):
-        run(small, unfinished)
-    assert path.read_text() == text
+def test_a_foreign_or_damaged_table_is_refused_and_kept(small, unfinished, monkeypatch):
+    whole, path = (unfinished / "trials.csv").read_text(), unfinished / "trials.csv"
+    monkeypatch.setattr(sweeps.TrialGroup, "train", lambda *_: pytest.fail("trained"))
+    for text, message in (
+        (whole.replace("\n", "\nx", 1), "is damaged: line 2 is no line of"),
+        (whole.replace(",0,128,ok", ",0,999,ok", 1), "is damaged: line "),
+    ):
+        path.write_text(text)
+        with pytest.raises(RunError, match=message):
+            run(small, unfinished)
+        assert path.read_text() == text
 
 
 def test_processes_with_different_configs_stop(small, tmp_path, monkeypatch):
     monkeypatch.setattr(sweeps.processes, "gather", lambda ours: np.stack([ours, ours + 1]))
-    with refused("the processes have different configs"):
+    with pytest.raises(RunError, match="the processes have different configs"):
         run(small, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -190,17 +199,17 @@ def test_processes_with_different_configs_stop(small, tmp_path, monkeypatch):
 NO_SEARCH = {"sweep.search.field": ""}
 A_DRAW = {"task.support.samples": 4, "task.support.require_marginals": True, "task.images": 0}
 IMPOSSIBLE = [  # what is changed of `small`, and the message
-    ({"sweep.axes": ()} | NO_SEARCH, "config.sweep.axes=(): an empty sweep"),
-    ({"task.support.side": 0.02} | NO_SEARCH, "config.sweep: task.grid=8, ...out all or none"),
-    ({"sweep.axes": (("task.bumps", (2, 1)),)} | NO_SEARCH, "task.bumps=1...: has other scores"),
-    ({"sweep.axes": axes((8,), (0,))} | A_DRAW | NO_SEARCH, "the draw of seed 0: ...no training"),
-    ({"sweep.axes": axes((8, 10)), "model.name": "conv"}, "grid=10,... side divisible by 4"),
+    ({"sweep.axes": ()} | NO_SEARCH, r"config.sweep.axes=\(\): an empty sweep"),
+    ({"task.support.side": 0.02} | NO_SEARCH, "^config.sweep: task.grid=8, .*out all or none"),
+    ({"sweep.axes": (("task.bumps", (2, 1)),)} | NO_SEARCH, "task.bumps=1.*: has other scores"),
+    ({"sweep.axes": axes((8,), (0,))} | A_DRAW | NO_SEARCH, "the draw of seed 0: .*no training"),
+    ({"sweep.axes": axes((8, 10)), "model.name": "conv"}, "grid=10,.* side divisible by 4"),
     ({"sweep.search.scores": ("exact",)}, "'exact' is no score of the task; it has"),
     ({"sweep.search.scores": ("mse",)}, "'mse' falls when a model gets better"),
     ({"sweep.search.per": (("sell", (1.0,)),)}, "per: 'sell' is no unit of the task; it has cell"),
     ({"sweep.search.per": (("value", (1.0,)),), "sweep.axes": axes(copies=(0,))},
      "config.sweep.search.per: the task has a size for none of value"),
-    ({"task.support.sampling": "every_cell"}, "config.task.images=...'every_cell' takes each cell"),
+    ({"task.support.sampling": "every_cell"}, "config.task.images=.*'every_cell' takes each cell"),
 ]  # fmt: skip
 
 
@@ -208,21 +217,24 @@ IMPOSSIBLE = [  # what is changed of `small`, and the message
 def test_a_sweep_that_cannot_be_is_one_line(small, tmp_path, values, message):
     """Before anything is written, if it shows before the data are drawn. Fields, types and bounds
     of axes: tests/test_config.py."""
-    with refused(*message.split("...")):
+    with pytest.raises(ConfigError, match=message) as error:
         run(changed(small, values), tmp_path / "run")
+    assert "\n" not in str(error.value)
     assert "draw" in message or not (tmp_path / "run").exists()
 
 
 def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(small, finished, tiny_run, tmp_path):
-    with refused("holds a sweep, which keeps no networks; ", " '--config.sweep.axes=()'"):
+    message = r"holds a sweep, which keeps no networks; .* To look into one trial: "
+    command = r"'--config.sweep.axes=\(\)'"
+    with pytest.raises(RunError, match=f"^[^\n]*{message}.*{command}[^\n]*$"):
         Run.load(finished[0])
-    with refused("holds one run, not a sweep"):
+    with pytest.raises(RunError, match="holds one run, not a sweep"):
         sweeps.load(tiny_run[0])
-    with refused("runs, each in a directory of its own, such as"):
+    with pytest.raises(RunError, match=r"holds \d+ runs, each in a directory of its own, such as"):
         sweeps.load(tiny_run[0].parent.parent)
-    with refused("small is a sweep, not one run"):
+    with pytest.raises(ConfigError, match="small is a sweep, not one run"):
         study.train(small, tmp_path / "run")
-    with refused("another config (config.sweep.search.target is 0.06"):
+    with pytest.raises(RunError, match=r"another config \(config.sweep.search.target is 0.06"):
         run(changed(small, {"sweep.search.target": 0.5}), finished[0])
 
 
@@ -290,7 +302,7 @@ def test_a_batch_that_memory_does_not_hold_says_what_to_lower(small, monkeypatch
     config = one_curve(small, **many)
     trials = sweep_table.first_trials(config)
     (group,) = sweeps.trial_groups(config, trials)
-    with refused("out of memory: say ", "trials_per_device=4"):
+    with pytest.raises(RunError, match="out of memory.*: say .*trials_per_device=4"):
         group.train(trials[:1], logs.Bar(disable=True), 1)
 
 
@@ -310,6 +322,20 @@ def test_the_training_loss_of_a_trial_is_the_mean_over_its_last_50_steps(small):
 # --- over any field --------------------------------------------------------------------------
 
 
+def test_a_search_along_a_float_field_is_one_program_and_refined_between_in_equal_ratios(small):
+    config = one_curve(small, **{
+        "sweep.axes": (("task.stripes.copies", (0,)),), "sweep.search.target": 0.001,
+        "sweep.search.field": "training.learning_rate", "sweep.search.per": (),
+        "sweep.search.start": (1e-5, 1e-2), "task.images": 60,
+    })  # fmt: skip
+    first = sweep_table.first_trials(config)
+    assert [trial.value for trial in first] == [1e-5, 1e-2]
+    assert len(sweeps.trial_groups(config, first)) == 1
+    results = {trial: np.zeros(len(sweep_table.measures(config))) + trial.value for trial in first}
+    (refined,) = sweep_table.refined_trials(config, results)
+    assert refined.value == pytest.approx((1e-5 * 1e-2) ** 0.5)
+
+
 def test_a_stream_sweeps_over_its_supports_and_a_model_and_reports_means(small, tmp_path):
     """A stream has no points that it did not draw: all that it may show are seen."""
     config = changed(small, {
@@ -318,11 +344,14 @@ def test_a_stream_sweeps_over_its_supports_and_a_model_and_reports_means(small, 
         "training.seeds": (0, 1),
         "sweep.axes": (("model.width", (4, 8)), ("task.support.seed", (0, 1))),
     })  # fmt: skip
+    assert sweep_table.refined_trials(config, {}) == []
     groups = sweeps.trial_groups(config, sweep_table.first_trials(config))
     assert [len(group.trials) for group in groups] == [4, 4]
     means = run(config, tmp_path / "run")["means"]
     assert [mean["model.width"] for mean in means] == [4, 4, 8, 8]
     rows = pandas.DataFrame(sweeps.load(tmp_path / "run").rows)
+    errors = rows.groupby(["model.width", "task.support.seed"])["ood.mse"].mean()
+    np.testing.assert_allclose([mean["ood.mse"]["value"] for mean in means], errors, rtol=1e-6)
     assert rows["unseen.mse"].isna().all()
     assert np.isfinite(rows[["seen.mse", "ood.mse"]].values).all()
 
