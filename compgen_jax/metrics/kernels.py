@@ -11,18 +11,27 @@ EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control exp
 def gram(features_BxD, center: bool = False):
     """(B, B) inner products of all pairs of points (Eq 2, 34); float64, as in float32 a true bump
     has a Schmidt rank of 26. ValueError unless features are a finite (B >= 2, D)."""
+    return grams(features_BxD)[int(center)]
+
+
+def grams(features_BxD) -> tuple:
+    """`gram` of features and of centred ones, which are read once."""
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
-    total_BxB = np.zeros((len(features), len(features)))
+    centred_BxB, shift_B, square = np.zeros((len(features), len(features))), 0.0, 0.0
     for start in range(0, features.shape[1], BLOCK):
         block = features[:, start : start + BLOCK].astype(np.float64)
         check_finite("features", block)
-        if center:
-            block -= block[0].copy()  # a constant feature is then exactly 0
-            block -= block.mean(axis=0)
-        total_BxB += block @ block.T
-    return total_BxB
+        first, offset = block[0], block - block[0]  # a constant feature is then exactly 0
+        middle = offset.mean(axis=0)
+        offset, mean = offset - middle, first + middle
+        centred_BxB += offset @ offset.T
+        shift_B += offset @ mean
+        square += mean @ mean
+    gram_BxB = centred_BxB + shift_B[:, None] + shift_B + square
+    shown_B = features.any(axis=1)  # a point of zeros has 0, and not what rounding leaves
+    return gram_BxB * np.outer(shown_B, shown_B), centred_BxB
 
 
 def cosine(gram_BxB):

@@ -76,10 +76,14 @@ class Layer:
         return self.costly("tensors")
 
     @cached_property
+    def grams(self):
+        """(B, B) Gram matrices of the features and of centred ones."""
+        return kernels.grams(self.features)
+
+    @cached_property
     def gram(self):
         """(B, B) Gram matrix; None for constant features."""
-        varies = np.ptp(self.features, axis=0).max() > 0
-        return kernels.gram(self.features) if varies else None
+        return self.grams[0] if np.ptp(self.features, axis=0).max() > 0 else None
 
     @cached_property
     def kernel(self):
@@ -118,8 +122,7 @@ def kernel_terms(layer: Layer) -> dict | None:
     terms = []
     for axis in [1] if count == 2 else range(count):  # of two factors, either is as good
         pairs = np.moveaxis(kernel, (axis, count + axis), (0, 1))
-        pairs = pairs.reshape(kernel.shape[axis] ** 2, -1)
-        terms.append(np.linalg.svd(pairs, compute_uv=False))
+        terms.append(spectra.singular_values_of_pairs(pairs))
     return {
         "rank": max(np.sum(values > RANK_TOLERANCE * values[0]) for values in terms),
         "exp_entropy": max(map(spectra.exp_entropy, terms)),
@@ -131,7 +134,7 @@ def spectrum(layer: Layer) -> dict | None:
     """Effective dimensions of the features."""
     if layer.gram is None:
         return None
-    _, *ranks = spectra.spectrum(layer.features)
+    _, *ranks = spectra.spectrum(layer.grams[1])
     return dict(zip(spectra.Spectrum._fields[1:], ranks, strict=True))
 
 
@@ -155,9 +158,8 @@ def probe(layer: Layer) -> dict:
     if layer.gram is None:
         scores = dict.fromkeys(probes.SCORES, np.full(factor_count, np.nan))
     else:
-        scores = probes.probe(
-            layer.features, layer.factors, layer.held_out, real=layer.real, periods=layer.periods
-        )
+        how = {"real": layer.real, "periods": layer.periods, "centred_BxB": layer.grams[1]}
+        scores = probes.probe(layer.features, layer.factors, layer.held_out, **how)
     means = {}
     for score, values in scores.items():
         if score.endswith("r2") and layer.real is not None:

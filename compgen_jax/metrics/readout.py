@@ -19,8 +19,13 @@ def compact(features_BxD):
         offset = features.astype(np.float64) - features[:1]
         return offset - offset.mean(axis=0, keepdims=True)
     values, vectors = np.linalg.eigh(gram(features, center=True))
-    significant = values > RELATIVE_NOISE * max(values[-1], 0)
+    significant = _significant(values)
     return vectors[:, significant] * np.sqrt(values[significant])
+
+
+def _significant(eigenvalues):
+    """Which of ascending eigenvalues are more than rounding."""
+    return eigenvalues > RELATIVE_NOISE * max(eigenvalues[-1], 0)
 
 
 def folds_of(groups, held_out, folds, rng):
@@ -31,16 +36,31 @@ def folds_of(groups, held_out, folds, rng):
     return fold_B
 
 
-def cross_fitted(features_BxD, targets, fold_B, folds: int) -> list:
+def cross_fitted(centred_BxB, targets, fold_B, folds: int, dimensions: int) -> list:
     """Predictions of each of the targets, (B, T): of the rows of a fold by a ridge on all other
-    folds, of rows in no fold (-1) by one on all."""
+    folds, of rows in no fold (-1) by one on all. Of the features only their centred Gram matrix is
+    needed, and how many there are."""
+    if dimensions >= len(centred_BxB):
+        dimensions = _significant(np.linalg.eigvalsh(centred_BxB)).sum()
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]
     for fold in (*range(folds), -1):
-        fitted_B, new_B = (fold_B >= 0) & (fold_B != fold), fold_B == fold
-        if new_B.any():
-            fits = ridge(features_BxD[fitted_B], [target_BxT[fitted_B] for target_BxT in targets])
-            for fit, prediction_BxT in zip(fits, predictions, strict=True):
-                prediction_BxT[new_B] = features_BxD[new_B] @ fit.weights + fit.intercept
+        fitted_F = np.flatnonzero((fold_B >= 0) & (fold_B != fold))
+        new_N = np.flatnonzero(fold_B == fold)
+        if not new_N.size:
+            continue
+        gram_FxF, gram_NxF = (centred_BxB[np.ix_(rows, fitted_F)] for rows in (fitted_F, new_N))
+        mean_F = gram_FxF.mean(axis=0)
+        offset_F = mean_F - mean_F.mean()
+        squared_R, basis_FxR = np.linalg.eigh(gram_FxF - mean_F[:, None] - offset_F)
+        squared_R = np.maximum(squared_R, 0)
+        unit = squared_R.sum() / min(len(fitted_F), dimensions) or 1.0
+        known_R = _significant(squared_R)
+        squared_R, basis_FxR = squared_R[known_R], basis_FxR[:, known_R]
+        new_NxR = (gram_NxF - gram_NxF.mean(axis=1, keepdims=True) - offset_F) @ basis_FxR
+        fits = _penalised(basis_FxR, squared_R, unit, [target[fitted_F] for target in targets])
+        for (mean_T, along_RxT, penalty), prediction_BxT in zip(fits, predictions, strict=True):
+            weights_RxT = along_RxT / (squared_R + penalty)[:, None]
+            prediction_BxT[new_N] = mean_T + new_NxR @ weights_RxT
     return predictions
 
 
@@ -62,10 +82,19 @@ def ridge(features_BxD, targets) -> list[Ridge]:
     mean_D = features_BxD.mean(axis=0)
     basis_BxR, scales_R, right_RxD = np.linalg.svd(features_BxD - mean_D, full_matrices=False)
     squared_R = scales_R**2
-    unit = squared_R.mean() if squared_R.any() else 1.0
-    shrink_RxP = squared_R[:, None] / (squared_R[:, None] + unit * PENALTIES)
-    leverage_BxP = 1 / len(features_BxD) + basis_BxR**2 @ shrink_RxP
+    unit = squared_R.mean() or 1.0
     fits = []
+    for mean_T, along_RxT, penalty in _penalised(basis_BxR, squared_R, unit, targets):
+        weights_DxT = right_RxD.T @ ((scales_R / (squared_R + penalty))[:, None] * along_RxT)
+        fits.append(Ridge(weights_DxT, mean_T - mean_D @ weights_DxT, penalty))
+    return fits
+
+
+def _penalised(basis_BxR, squared_R, unit: float, targets):
+    """Of each of the targets (B, T) its mean (T,), its part along the basis (R, T) of centred
+    features, whose squared lengths are given, and the penalty."""
+    shrink_RxP = squared_R[:, None] / (squared_R[:, None] + unit * PENALTIES)
+    leverage_BxP = 1 / len(basis_BxR) + basis_BxR**2 @ shrink_RxP
     for targets_BxT in targets:
         mean_T = targets_BxT.mean(axis=0)
         along_RxT = basis_BxR.T @ (targets_BxT - mean_T)
@@ -73,11 +102,7 @@ def ridge(features_BxD, targets) -> list[Ridge]:
         fitted_BxTxP = (basis_BxR @ flat).reshape(*targets_BxT.shape, -1)
         residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
         loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
-        penalty = float(unit * PENALTIES[np.argmin(loo_mse_P)])
-        gain_R = scales_R / (squared_R + penalty)
-        weights_DxT = right_RxD.T @ (gain_R[:, None] * along_RxT)
-        fits.append(Ridge(weights_DxT, mean_T - mean_D @ weights_DxT, penalty))
-    return fits
+        yield mean_T, along_RxT, float(unit * PENALTIES[np.argmin(loo_mse_P)])
 
 
 # --- penalties by whole folds -------------------------------------------------------------------

@@ -1,10 +1,9 @@
 """How many dimensions a layer uses: the spectrum of its covariance (E18 to E20)."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-
-from compgen_jax.metrics.kernels import gram
 
 RANK_TOLERANCE = 1e-3  # of the largest eigenvalue
 ENERGY = 0.99
@@ -21,10 +20,9 @@ class Spectrum(NamedTuple):
     participation_ratio: float
 
 
-def spectrum(features_BxD) -> Spectrum:
-    """Of the (1/B) covariance of features (B, D), from the centred Gram matrix. ValueError if they
-    are not finite."""
-    eigenvalues = np.linalg.eigvalsh(gram(features_BxD, center=True))[::-1] / len(features_BxD)
+def spectrum(centred_BxB) -> Spectrum:
+    """Of the (1/B) covariance of features with this centred Gram matrix."""
+    eigenvalues = np.linalg.eigvalsh(centred_BxB)[::-1] / len(centred_BxB)
     eigenvalues = np.maximum(eigenvalues, 0)
     total = np.cumsum(eigenvalues)
     return Spectrum(
@@ -33,6 +31,22 @@ def spectrum(features_BxD) -> Spectrum:
         int(np.searchsorted(total, ENERGY * total[-1]) + 1),
         float(np.sum(eigenvalues) ** 2 / np.sum(np.square(eigenvalues))),
     )
+
+
+def singular_values_of_pairs(pairs):
+    """Singular values, largest first, of a kernel (V, V, ...) from pairs of values of one factor to
+    pairs of the others. Swapping both pairs changes nothing, so symmetric and antisymmetric ones do
+    not mix."""
+    size, others = len(pairs), math.isqrt(pairs.size // len(pairs) ** 2)
+    pairs, values = pairs.reshape(size, size, others, others), []
+    for sign in (1, -1):
+        both = pairs + sign * pairs.swapaxes(0, 1)
+        rows, columns = (np.triu_indices(n, k=int(sign < 0)) for n in (size, others))
+        block = both[rows][:, *columns]
+        for axis, (first, second) in enumerate((rows, columns)):
+            block *= np.expand_dims(np.where(first == second, np.sqrt(0.5), 1), 1 - axis)
+        values.append(np.linalg.svd(block, compute_uv=False))
+    return np.sort(np.concatenate(values))[::-1]
 
 
 def exp_entropy(values_xK):

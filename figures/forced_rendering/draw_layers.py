@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.metrics import evaluation, spectra
+from compgen_jax.metrics import evaluation, kernels, spectra
 from compgen_jax.papers.forced_rendering.layer_claims import depth_of
 
 from .. import plotting
@@ -105,7 +105,8 @@ def draw_ranks(runs):
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(CODES), len(RANKS), sharex=True, sharey=True)
     for row, code in zip(axes, CODES, strict=True):
-        true = spectra.spectrum(flat(networks[code][0].cells.truths))
+        truths = flat(networks[code][0].cells.truths)
+        true = spectra.spectrum(kernels.gram(truths, center=True))
         for axis, name in zip(row, RANKS, strict=True):
             _draw_lines(axis, networks, code, f"spectrum.{name}")
             axis.axhline(getattr(true, name), **plotting.DOTTED, label="true images")

@@ -1,7 +1,7 @@
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import probes, readout
+from compgen_jax.metrics import kernels, probes, readout
 from tests.metrics.test_decodability import plain_r2
 
 
@@ -25,7 +25,8 @@ def test_an_angle_a_label_and_a_number_against_cross_fitted_ridges(rng):
     found = probes.probe(features, cells.T * [30, 1, 1], held_out, **how)
     fold = readout.folds_of(np.arange(72), held_out, 5, np.random.default_rng(0))
     targets = [around, onehot, number[:, None] * 1.0]
-    turned, named, counted = readout.cross_fitted(readout.compact(features), targets, fold, 5)
+    gram = kernels.gram(features, center=True)
+    turned, named, counted = readout.cross_fitted(gram, targets, fold, 5, 5)
     for region, mask in (("id", ~held_out), ("ood", held_out)):
         of_number = plain_r2(targets[2][mask], counted[mask])
         r2 = plain_r2(around[mask], turned[mask]), np.nan, of_number

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from compgen_jax.metrics import readout
+from compgen_jax.metrics import kernels, readout
 from compgen_jax.metrics.readout import PENALTIES, compact, cross_fitted, ridge
 from tests.metrics.test_decodability import rows
 from tests.metrics.test_probes import explicit_ridge
@@ -66,14 +66,16 @@ def test_penalties_by_whole_folds_against_nested_refits(features):
             assert_allclose(prediction[new], wanted, atol=1e-6)
 
 
-def test_rows_are_predicted_by_the_ridge_of_all_other_folds():
-    layer, values, held_out, group = rows()
-    fold = np.where(held_out, -1, group % 3)
-    (prediction,) = cross_fitted(layer, [values], fold, 3)
+@pytest.mark.parametrize("features", [7, 150])
+def test_rows_are_predicted_by_the_ridge_of_all_other_folds(features):
+    layer, values, held_out, group = rows(features=features)
+    fold, gram = np.where(held_out, -1, group % 3), kernels.gram(layer, center=True)
+    small = compact(layer)
+    (prediction,) = cross_fitted(gram, [values], fold, 3, features)
     for k in (-1, 0, 2):
         fitted = ~held_out & (fold != k)
-        (fit,) = ridge(layer[fitted], [values[fitted]])
-        assert_allclose(prediction[fold == k], layer[fold == k] @ fit.weights + fit.intercept)
+        (fit,) = ridge(small[fitted], [values[fitted]])
+        assert_allclose(prediction[fold == k], small[fold == k] @ fit.weights + fit.intercept)
 
 
 def test_folds_keep_groups_whole_and_are_even(rng):
