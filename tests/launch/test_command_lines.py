@@ -50,6 +50,8 @@ def empty_directory(tmp_path, monkeypatch):
 
 AXES = {"task.grid": (8, 12), "model.name": ("conv", "mlp")}
 READ = [
+    (["--config", "bump_cnn_quick", "--config.task.grid", "8", "--config.task.grid=12"],
+     {"task.grid": 12}),
     (["--config=launch/config.py:bump_cnn_quick", *TINY[1:]], SMALL),
     ([TINY[0], "--config.task.support.region=none",
       "--config.sweep.axes=(('task.grid',(8,12)),('model.name',('conv','mlp')))"],
@@ -68,14 +70,7 @@ def test_a_preset_and_overrides_by_their_types(arguments, values):
 def test_a_flag_file_carries_overrides_and_what_comes_later_counts(tmp_path):
     inner, outer = tmp_path / "inner.txt", tmp_path / "flags.txt"
     inner.write_text("--config.task.grid=12\n--config.training.epochs=3\n")
-    lines = [
-        "# mine",
-        "--config",
-        TINY[0][9:],
-        "",
-        f"--flagfile={inner}",
-        "--config.name=two words",
-    ]
+    lines = ["# mine", TINY[0], "", f"--flagfile={inner}", "--config.name=two words"]
     outer.write_text("\n".join(lines))
     config = read("--config.model.width", "4", f"--flagfile={outer}", "--config.training.epochs=5")
     assert (config.task.grid, config.training.epochs, config.model.width) == (12, 5, 4)
@@ -96,7 +91,7 @@ def test_a_config_file_of_ones_own(tmp_path):
     path = tmp_path / "my configs.py"
     path.write_text(OWN)
     assert read(f"--config={path}:large") == Config(name="large", model=MLP(width=64))
-    config = read("--config", "my configs.py", "--config.model.depth=2")
+    config = read("--config=my configs.py", "--config.model.depth=2")
     assert config == Config(name="small", model=MLP(width=8, depth=2))
 
 

@@ -1,5 +1,6 @@
 """Two runs of one task, seed by seed."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from compgen_jax.config import changed, to_dict
 from compgen_jax.runs import directory, study
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEAST_CELLS, seeds_to_settle
+from compgen_jax.tasks import task as tasks
 from launch import compare
 from tests.command import call, drawn_by, refused, snippets
 
@@ -36,7 +38,7 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     assert "2 common seeds: 0, 7" in output
     # both are called run, in directories of their own
     (path,) = tmp_path.glob("compare_tiny*-run_other*-run/compare.json")
-    row = directory.read_json(path)["scores"]["ood.mse"]
+    row = json.loads(path.read_text())["scores"]["ood.mse"]
     of_a, of_b = tiny_run[1]["seeds"], directory.read_json(other_run / "summary.json")["seeds"]
     apart = np.array([of_b[seed]["ood.mse"] - of_a[seed]["ood.mse"] for seed in ("0", "7")])
     expected = stats.t.interval(0.95, 1, apart.mean(), stats.sem(apart))
@@ -96,26 +98,32 @@ def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, copy):
 
 def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_path, monkeypatch):
     """So that the interval of its difference has at least the width that the note promises."""
-    monkeypatch.chdir(tmp_path)
-    for right, name in enumerate("ab"):
-        place = shutil.copytree(tiny_run[0], tmp_path / name)
-        rendered = np.zeros((2, 5, 64))
+    places = [shutil.copytree(tiny_run[0], tmp_path / name) for name in "ab"]
+    ood = tasks.regions(Run.load(tiny_run[0]).task)["ood"]
+    zeros = np.zeros((2, len(ood)))
+    for place, right in zip(places, (0, 1), strict=True):
+        rendered = np.repeat(zeros[:, None], 5, axis=1)
         rendered[:, -1] = right
-        directory.keep_scores(place, "late", {"rendered": rendered})
+        scores = {"rendered": rendered, "mse": np.full_like(rendered, 0.1)}
+        directory.keep_scores(place, "late", scores)
         summary = directory.read_json(place / "summary.json")
         for numbers in summary["seeds"].values():
             numbers["ood.rendered"] = right / 8  # less than 1.5 of the 9 cells
         directory.write_json(place / "summary.json", summary)
-    run_compare("a", "b")
-    row = directory.read_json(Path("compare_a_b/compare.json"))["scores"]["ood.rendered"]
+    monkeypatch.chdir(tmp_path)
+    run_compare(*places)
+    scores = json.loads((tmp_path / "compare_a_b" / "compare.json").read_text())["scores"]
+    row = scores["ood.rendered"]
     assert row["difference"]["value"] == pytest.approx(1 / 8) and row["seeds"] is None
     low, high = row["difference"]["ci95"]
-    assert high - low == pytest.approx(2 * LEAST_CELLS / 9)
+    assert high - low == pytest.approx(2 * LEAST_CELLS / ood.sum())
 
 
-@pytest.mark.parametrize("seeds", [[0], [0, 7]])
-def test_what_one_seed_or_a_missing_score_leaves_unknown_is_said(tiny, tiny_run, seeds):
-    summary = tiny_run[1]
-    lacking = {"seeds": summary["seeds"] | {"7": {}}}
-    _, *rows = compare.table(compare.compare(summary, lacking, seeds, tiny.task.make(), set()))
-    assert {row.split()[-1] for row in rows} == {"unknown"}
+@pytest.mark.parametrize("given", [{"0": 0.5}, {"0": 0.5, "7": None}])
+def test_what_one_seed_or_a_missing_score_leaves_unknown_is_said(tiny, given):
+    task = tiny.task.make()
+    names = [f"{where}.{name}" for where in ("id", "ood") for name in tasks.number_names(task)]
+    a, b = ({"seeds": {seed: dict.fromkeys(names, value) for seed, value in values.items()}}
+            for values in (given, dict.fromkeys(given, 0.25)))  # fmt: skip
+    _, *rows = compare.table(compare.compare(a, b, list(given), task, set()))
+    assert len(rows) == len(names) and all(row.endswith("unknown") for row in rows)

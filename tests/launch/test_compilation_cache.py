@@ -87,6 +87,7 @@ def test_a_machine_that_refuses_or_crashes_does_without_and_one_that_is_too_slow
 
 def test_another_cpu_or_jaxlib_has_another_directory(monkeypatch):
     own = compilation_cache.fingerprint()
+    assert compilation_cache.fingerprint() == own
     with monkeypatch.context() as patch:
         patch.setattr(compilation_cache.platform, "processor", lambda: "another")
         assert compilation_cache.fingerprint() != own

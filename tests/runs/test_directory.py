@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax.config import changed
+from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, study
+from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import checkpoints, loop
-from tests.command import refused
 from tests.interrupts import interrupted_after_a_save
 
 
@@ -27,9 +27,14 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-def test_a_run_writes_means_over_seeds_and_rows_of_metrics(tiny_run):
-    """Config, scores, all rows: tests/test_api.py."""
+def test_a_run_writes_what_the_readme_promises(tiny, tiny_run):
     workdir, summary = tiny_run
+    assert directory.read_config(workdir) == tiny
+    assert json.loads((workdir / "summary.json").read_text()) == summary
+    assert set(summary) == {"seeds", "mean"} and set(summary["seeds"]) == {"0", "7"}
+    keys = {f"{region}.{name}" for region in ("id", "ood")
+            for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy")}  # fmt: skip
+    assert keys <= set(summary["seeds"]["7"]) and keys <= set(summary["mean"])
     number = summary["mean"]["ood.mse"]
     per_seed = [summary["seeds"][seed]["ood.mse"] for seed in ("0", "7")]
     assert number["value"] == pytest.approx(np.mean(per_seed))
@@ -43,11 +48,12 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(run):
     assert run.kept_steps == [1, 2, 3, 6, 12]
     folder, template = workdir / "parameters", loop.template(config).params
     chex.assert_trees_all_equal(checkpoints.restore(folder, 12, template).state, run.params)
+    early = checkpoints.restore(folder, 1, template).state
     init = jax.jit(jax.vmap(loop.make_trainer(config).init))
     start = init(jax.vmap(jax.random.key)(jnp.array([0, 7])))
-    moved = jax.tree.map(lambda a, b: np.abs(a - b).max(), run.at(1).params, start.params)
+    moved = jax.tree.map(lambda a, b: np.abs(a - b).max(), early, start.params)
     assert 0 < max(jax.tree.leaves(moved)) < 2e-3  # one step of AdamW
-    with refused("parameters/5 is missing"):
+    with pytest.raises(RunError, match="parameters/5 is missing"):
         run.at(5)
     errors = directory.read_arrays(workdir / "late.npz")["mse"][1]
     error = run.summary["seeds"]["7"]["ood.mse"]
@@ -55,8 +61,16 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(run):
     assert np.median(errors[:, held_out].mean(axis=1)) == pytest.approx(error, rel=1e-5)
 
 
+def test_late_networks_are_those_of_checkpoints(copy):
+    shutil.rmtree(copy / "parameters")
+    run = Run.load(copy)
+    for late, end in zip(*map(jax.tree.leaves, (run.late.params, run.params)), strict=True):
+        assert late.shape == (2, loop.LAST, *end.shape[1:])
+        np.testing.assert_array_equal(late[:, -1], end)
+
+
 def test_the_training_loss_is_the_mean_of_an_epoch(tiny, tmp_path):
-    job = study.new_job(tiny, tmp_path)
+    job = study.new_job(tiny, tmp_path)._replace(saved=checkpoints.Checkpoint(0, None, []))
     losses = np.array([[9.0, 1, 2], [9, 3, 5]])
     means = {f"{region}.exact_accuracy": np.ones(2) for region in ("id", "ood")}
     study._record(job, 3, {"w": np.zeros(2)}, losses, means)
@@ -66,16 +80,11 @@ def test_the_training_loss_is_the_mean_of_an_epoch(tiny, tmp_path):
 def test_a_finished_run_is_not_changed_by_a_second_run_nor_by_one_of_another_config(
     tiny, tiny_run, copy
 ):
-    """Nor is one whose summary is damaged; of other files: tests/runs/test_damage.py."""
     before = contents(copy)
     assert study.train(tiny, copy) == tiny_run[1]
-    with refused("learning_rate is 0.001 there, 0.5 here"):
-        study.train(changed(tiny, {"training.learning_rate": 0.5}), copy)
     assert contents(copy) == before
-    (copy / "summary.json").write_text("{")
-    before = contents(copy)
-    with refused("summary.json is damaged"):
-        study.train(tiny, copy)
+    with pytest.raises(RunError, match=r"learning_rate is 0.001 there, 0.5 here"):
+        study.train(changed(tiny, {"training.learning_rate": 0.5}), copy)
     assert contents(copy) == before
 
 
@@ -86,7 +95,7 @@ def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_ru
             # other chunks: how a run is carried out may change between its parts
             study.train(changed(tiny, {"execution.chunk_steps": 3}), resumed)
     assert not directory.is_finished(resumed)
-    with refused("not finished; compgen-jax train resumes it"):
+    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
         Run.load(resumed)
     study.train(tiny, resumed)
     for name in ("metrics.csv", "summary.json", "late.npz"):
@@ -95,12 +104,21 @@ def test_interrupted_run_is_not_loaded_and_ends_with_the_same_bits(tiny, tiny_ru
     chex.assert_trees_all_equal(*((run.params, run.along.params) for run in runs))
 
 
+def test_a_damaged_summary_is_named_and_kept(tiny, copy):
+    """Other files: tests/runs/test_damage.py."""
+    (copy / "summary.json").write_text("{")
+    before = contents(copy)
+    with pytest.raises(RunError, match="summary.json is damaged"):
+        study.train(tiny, copy)
+    assert contents(copy) == before
+
+
 def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(tiny, tiny_run, copy):
     workdir, summary = tiny_run
     before = contents(copy / "parameters")
     *_, damaged, _ = steps = checkpoints.steps(copy / "checkpoints")
     (copy / "checkpoints" / str(damaged) / "record.json").write_text("x")
-    with refused("remove it, all later ones and summary.json, and the same"):
+    with pytest.raises(RunError, match="remove it, all later ones and summary.json, and the same"):
         checkpoints.restore(copy / "checkpoints", damaged, loop.template(tiny))
     for step in steps[steps.index(damaged) :]:
         shutil.rmtree(copy / "checkpoints" / str(step))
@@ -122,13 +140,16 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
         return flock(*args)
 
     monkeypatch.setattr(directory.fcntl, "flock", flock_late)
-    with refused("belongs to another config"), directory.claim(tmp_path / "run", tiny):
+    with (
+        pytest.raises(RunError, match="belongs to another config"),
+        directory.claim(tmp_path / "run", tiny),
+    ):
         pass
     assert directory.read_config(tmp_path / "run") == other
 
 
 def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
-    with directory.claim(tmp_path, tiny), refused("another process is at"):
+    with directory.claim(tmp_path, tiny), pytest.raises(RunError, match="another process is at"):
         with directory.claim(tmp_path, tiny):
             pass
 
@@ -139,17 +160,18 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_
         study.train(tiny, workdir)
     before = contents(workdir)
     hyper = loop.hyper_of(tiny) | {"training.learning_rate": jnp.float32(1e30)}
-    monkeypatch.setattr(loop, "hyper_of", lambda config: hyper)
-    # step 4 still has finite weights; its update makes the loss of step 5 overflow
-    kept = f"the last good checkpoint, if any, is in {workdir}/checkpoints"
-    with refused("the loss of seed 0 is ", " at step 5; ", kept):
+    with monkeypatch.context() as patch, pytest.raises(RunError) as error:
+        patch.setattr(loop, "hyper_of", lambda config: hyper)
         study.train(tiny, workdir)
-    assert contents(workdir) == before  # without a summary
+    # step 4 still has finite weights; its update makes the loss of step 5 overflow
+    assert "the loss of seed 0 is " in str(error.value) and " at step 5; " in str(error.value)
+    assert f"the last good checkpoint, if any, is in {workdir}/checkpoints" in str(error.value)
+    assert contents(workdir) == before and not directory.is_finished(workdir)
 
 
 def test_impossible_tasks_stop_before_anything_is_written(tiny, tmp_path):
     config = changed(tiny, {"task.support.samples": 3})
-    with refused("the draw of seed 0: ", "no training point has x in"):
+    with pytest.raises(ConfigError, match="the draw of seed 0: .*no training point has x in"):
         study.train(config, tmp_path / "run")
     assert contents(tmp_path / "run") == {}
 
@@ -170,11 +192,16 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
     cells = [directory.read_arrays(path / "late.npz") for path in paths]
     chex.assert_trees_all_equal(*cells)
     assert [checkpoints.steps(path / "checkpoints") for path in paths] == [steps, steps]
-    run, resumed = map(Run.load, paths)
-    chex.assert_trees_all_equal(run.late.params, resumed.late.params)
-    *_, scores = run.late.answers(tasks.points(run.task))
-    for name in ("mse", "position_accuracy"):
-        np.testing.assert_allclose(cells[0][name], scores[name], rtol=1e-5)
+    points, template = tasks.points(config.task.make()), loop.template(config)
+    keys = jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
+    predict = jax.jit(jax.vmap(loop.make_trainer(config).predict, (0, 0, None)))
+    for index, step in enumerate(steps):
+        folders = [path / "checkpoints" for path in paths]
+        states = [checkpoints.restore(folder, step, template).state for folder in folders]
+        chex.assert_trees_all_equal(*states)
+        *_, scores = predict(keys, states[0].params, points)
+        for name in ("mse", "position_accuracy"):
+            np.testing.assert_allclose(cells[0][name][:, index], scores[name], rtol=1e-5)
 
 
 def test_trivial_predictors_of_a_summary_are_those_of_the_points_of_each_seed(run):
@@ -227,4 +254,7 @@ def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path, monkeypatch):
     directory.write_json(path, {"a": float("nan"), "b": [float("inf"), 1.5], "c": {"d": None}})
     assert calls == [(name, path.read_bytes()) for name in ("fsync", "replace")]
     assert json.loads(path.read_text()) == {"a": None, "b": [None, 1.5], "c": {"d": None}}
+    with pytest.raises(TypeError):
+        directory.write_json(path, {"a": object()})
+    assert json.loads(path.read_text())["b"] == [None, 1.5]
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]

@@ -87,6 +87,7 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
     settings = Bump(grid=8, support=support, stripes=StripesConfig(copies=1))
     config = Config(task=settings, training=TrainingConfig(steps=1, seeds=(0, 1)))
     run = Run(config, settings.make(), (0, 1))
+    assert run.shown.shape == (2, 64) and (run.shown[0] != run.shown[1]).any()
     at_steps = Run(config, run.task, (0, 1), steps=(3, 6, 9), end=run)
     assert_array_equal(at_steps.shown, run.shown[:, None])
     for seed in (0, 1):

@@ -54,37 +54,45 @@ def asked_at(name):
     return Run(config, task, SEEDS), scoring.scorer(task, query.truths), query
 
 
-def judged(name, answers_Bx, trivial=None):
+def lookups(name):
+    """{name: (B, ...)}: what models say that repeat what was shown; the last ones move one factor
+    alone."""
+    run, _, query = asked_at(name)
+    answers = {"nearest": query.nearest, "nearest, same labels": query.same_labels}
+    for predictor, predict in tasks.with_lookups_along_factors(run.task).baselines.items():
+        if predictor.startswith("nearest_along"):
+            answers[predictor] = predict(query)
+    return answers
+
+
+def test_what_is_rendered_is_held_against_the_best_trivial_predictor():
+    run, scorer, query = asked_at("bumps")
+    cells = scorer(np.asarray(query.truths)[None].repeat(len(SEEDS), 0))
+    trivial = {name: {("ood", "rendered"): share} for name, share in (("a", 0.2), ("b", 0.5))}
+    known = Run.known(SEEDS, cells, name="known", task=run.task, trivial=trivial)
+    conditions = judge(judge_run.composes, {"run": known})["conditions"]
+    name = "share rendered OOD, less the best trivial predictor's"
+    assert conditions[name]["value"] == 0.5
+
+
+def verdict(name, answers_Bx):
     """On three seeds that say this, each with a gain of its own: errors of 0 have no logarithm."""
     run, scorer, _ = asked_at(name)
     gains = 1 + 2e-6 * (2 + np.arange(len(SEEDS))).reshape(-1, *(1,) * np.ndim(answers_Bx))
     cells = scorer(gains * np.asarray(answers_Bx)[None])
-    known = Run.known(SEEDS, cells, name="known", task=run.task, trivial=trivial or run.trivial)
-    return judge(judge_run.composes, {"run": known})
-
-
-def test_what_is_rendered_is_held_against_the_best_trivial_predictor():
-    trivial = {"a": {("ood", "rendered"): 0.2}, "b": {("ood", "rendered"): 0.5}}
-    conditions = judged("bumps", asked_at("bumps")[2].truths, trivial)["conditions"]
-    name = "share rendered OOD, less the best trivial predictor's"
-    assert conditions[name]["value"] == 0.5
+    known = Run.known(SEEDS, cells, name="known", task=run.task, trivial=run.trivial)
+    return judge(judge_run.composes, {"run": known})["verdict"]
 
 
 @pytest.mark.usefixtures("numpy_rules")  # for a task of the documentation
 @pytest.mark.parametrize("name", TASKS)
 def test_whoever_is_right_composes_and_no_lookup_does(name):
-    run, _, query = asked_at(name)
-    truths = np.asarray(query.truths)
-    assert judged(name, truths)["verdict"] == REPRODUCED
-    # models that repeat what was shown; the last ones move one factor alone
-    lookups = {"nearest": query.nearest, "nearest, same labels": query.same_labels}
-    for predictor, predict in tasks.with_lookups_along_factors(run.task).baselines.items():
-        if predictor.startswith("nearest_along"):
-            lookups[predictor] = predict(query)
-    for lookup, answers in lookups.items():
-        assert judged(name, answers)["verdict"] != REPRODUCED, lookup
+    assert verdict(name, asked_at(name)[2].truths) == REPRODUCED
+    for lookup, answers in lookups(name).items():
+        assert verdict(name, answers) != REPRODUCED, lookup
     # seven tenths of the best trivial predictor's squared error are too much
+    run, _, asked = asked_at(name)
     error = run.trivial["nearest_seen"]["ood", run.task.error]
     share = (0.7 * judge_run.best_trivial_error(run, ood=True) / error) ** 0.5
-    nearer = truths + share * (query.nearest - truths)
-    assert judged(name, nearer)["verdict"] != REPRODUCED
+    truths = np.asarray(asked.truths)
+    assert verdict(name, truths + share * (asked.nearest - truths)) != REPRODUCED

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from compgen_jax.config import changed
 from compgen_jax.metrics import probes, registry
 from compgen_jax.runs import measure, study
+from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.encodings import encode
-from tests.command import refused
 
 N = 8
 THREE = {
@@ -120,7 +120,7 @@ def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny
     same = own.over(own).late.layers("volume.inner_effect")
     assert_array_equal(same[:, -1], own.layers("volume.inner_effect"))
     larger = changed(tiny, {"task.grid": N + 1})
-    with refused("the cells of their tasks differ"):
+    with pytest.raises(RunError, match="the cells of their tasks differ"):
         own.over(Run(larger, larger.task.make(), (0,)))
     monkeypatch.setattr(measure, "take", None)
     again = Run.load(workdir).over(Run(other, other.task.make(), (0,))).late
@@ -174,6 +174,7 @@ def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
     """The volume of the output is known by differences."""
     workdir, found = three
     assert found.sizes == (N, N, 3)
+    assert found.maps["volume"].shape == (2, 5, 3, N, N)
     assert found.maps["held_out"].shape == (3, N, N) and found.maps["held_out"].sum() == 9
     assert {f"probe.{name}.ood_r2" for name in ("x", "y", "size")} < set(found.numbers)
     for name, values in found.numbers.items():
@@ -221,21 +222,21 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, caps
 
 
 def test_runs_that_cannot_be_measured_are_named(run):
+    with pytest.raises(RunError, match="there is no metric probe.r2"):
+        measure.measure(Run.load(run), "probe.r2")
+    with pytest.raises(RunError, match="no metric prob here; families are anova, cosine, curve"):
+        measure.measure(Run.load(run), families=["prob"])
     loaded = Run.load(run)
-    with refused("there is no metric probe.r2"):
-        measure.measure(loaded, "probe.r2")
-    with refused("no metric prob here; families are anova, cosine, curve"):
-        measure.measure(loaded, families=["prob"])
     params = jax.tree.map(np.copy, loaded.params)
     params["params"]["hidden_2"]["bias"][1] = np.nan
     broken = Run(loaded.config, loaded.task, loaded.seeds)
     broken.params = params
     for domain in registry.DOMAINS:
-        with refused("layer_02 of seed 7 has activations that are not finite"):
+        with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.take(broken, measure.metrics_of(domain))
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds)
-    with refused("nothing is held out to analyse"):
+    with pytest.raises(RunError, match="nothing is held out to analyse"):
         measure.take(full, measure.metrics_of("grid"))
 
 
@@ -246,13 +247,15 @@ def test_runs_that_cannot_be_measured_are_named(run):
         ("layers.csv", lambda content: content[: len(content) // 2]),
         ("layers.csv", lambda content: content.replace(b"\n7,", b"\n8,", 1)),
         ("analysis.json", lambda content: content.replace(b'"seeds"', b'"sed"', 1)),
+        ("analysis.json", lambda content: content.replace(b'"rows": ', b'"rows": 9', 1)),
     ],
 )
 def test_damage_is_named_in_one_line(measured, run, tmp_path, name, damage):
     workdir = shutil.copytree(run, tmp_path / "run")
     (workdir / name).write_bytes(damage((run / name).read_bytes()))
-    with refused("its analysis is damaged"):
+    with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
         measure.measure(Run.load(workdir))
+    assert "\n" not in str(error.value)
 
 
 def test_a_table_of_another_version_or_without_its_files_is_made_anew(measured, run):
