@@ -142,3 +142,14 @@ def test_every_epoch_sees_each_example_once_in_a_new_order(count):
 def test_what_is_no_table_is_not_padded():
     mask = jnp.ones((4, 4), bool)
     assert sampling.padded(mask, 5) is mask and sampling.capacity(mask) == 0
+
+
+def test_rejection_draws_are_uniform_over_what_is_left():
+    keys = jax.random.split(KEY, 20_000)
+    first, extent = jnp.array([1.0, -1.0]), jnp.array([2.0, 4.0])
+    rejected = lambda point: (point[0] < 2.0) & (point[1] > 1.0)  # a quarter
+    points = jax.vmap(lambda key: sampling.by_rejection(key, first, extent, rejected))(keys)
+    x, y = np.asarray(points).T
+    assert ((1 <= x) & (x <= 3) & (-1 <= y) & (y <= 3) & ((x >= 2) | (y <= 1))).all()
+    for part in ((x < 2), (y > 1)):  # a third each
+        assert abs(part.mean() - 1 / 3) < 5 * (2 / 9 / 20_000) ** 0.5
