@@ -19,18 +19,19 @@ def grams(features_BxD) -> tuple:
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
-    centred_BxB, shift_B, square = np.zeros((len(features), len(features))), 0.0, 0.0
+    offsets_BxB, shift_B, square = np.zeros((len(features), len(features))), 0.0, 0.0
     for start in range(0, features.shape[1], BLOCK):
         block = features[:, start : start + BLOCK].astype(np.float64)
         check_finite("features", block)
-        first, offset = block[0], block - block[0]  # a constant feature is then exactly 0
-        middle = offset.mean(axis=0)
-        offset, mean = offset - middle, first + middle
-        centred_BxB += offset @ offset.T
-        shift_B += offset @ mean
-        square += mean @ mean
-    gram_BxB = centred_BxB + shift_B[:, None] + shift_B + square
+        first = block[0].copy()
+        block -= first  # a constant feature is then exactly 0
+        offsets_BxB += block @ block.T
+        shift_B += block @ first
+        square += first @ first
+    gram_BxB = offsets_BxB + shift_B[:, None] + shift_B + square
     shown_B = features.any(axis=1)  # a point of zeros has 0, and not what rounding leaves
+    mean_B = offsets_BxB.mean(axis=0)
+    centred_BxB = offsets_BxB - mean_B[:, None] - (mean_B - mean_B.mean())
     return gram_BxB * np.outer(shown_B, shown_B), centred_BxB
 
 
