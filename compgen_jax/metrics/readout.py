@@ -98,8 +98,7 @@ def _penalised(basis_BxR, squared_R, unit: float, targets):
     for targets_BxT in targets:
         mean_T = targets_BxT.mean(axis=0)
         along_RxT = basis_BxR.T @ (targets_BxT - mean_T)
-        flat = (shrink_RxP[:, None] * along_RxT[..., None]).reshape(len(along_RxT), -1)
-        fitted_BxTxP = (basis_BxR @ flat).reshape(*targets_BxT.shape, -1)
+        fitted_BxTxP = np.tensordot(basis_BxR, shrink_RxP[:, None] * along_RxT[..., None], 1)
         residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
         loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
         yield mean_T, along_RxT, float(unit * PENALTIES[np.argmin(loo_mse_P)])

@@ -69,6 +69,7 @@ def test_penalties_by_whole_folds_against_nested_refits(features):
 @pytest.mark.parametrize("features", [7, 150])
 def test_rows_are_predicted_by_the_ridge_of_all_other_folds(features):
     layer, values, held_out, group = rows(features=features)
+    layer[:, 9:] = 0  # of 150 features 9 vary
     fold, gram = np.where(held_out, -1, group % 3), kernels.gram(layer, center=True)
     small = compact(layer)
     (prediction,) = cross_fitted(gram, [values], fold, 3, features)
@@ -76,6 +77,12 @@ def test_rows_are_predicted_by_the_ridge_of_all_other_folds(features):
         fitted = ~held_out & (fold != k)
         (fit,) = ridge(small[fitted], [values[fitted]])
         assert_allclose(prediction[fold == k], small[fold == k] @ fit.weights + fit.intercept)
+
+
+def test_features_that_are_constant_where_fitted_predict_the_mean():
+    features, fold = np.eye(6)[:, 5:], np.array([0, 1, 0, 1, 0, -1])
+    (prediction,) = cross_fitted(kernels.gram(features, True), [np.eye(6)[:, :1]], fold, 2, 1)
+    assert_allclose(prediction[:, 0], [0, 1 / 3, 0, 1 / 3, 0, 0.2])
 
 
 def test_folds_keep_groups_whole_and_are_even(rng):
