@@ -76,9 +76,9 @@ def half_width(values_xT):
 
 
 def holm_factors(ratios_C, seeds_C) -> np.ndarray:
-    """(C,) by how much each interval of a family of C widens so that all of them hold together
-    (Holm 1979). `ratios` are distances from a mean to its bound, in half widths of its t interval
-    over so many `seeds`."""
+    """(C,) by how much each interval of a family of C widens for Holm's (1979) correction: whether
+    it excludes its bound then holds for all together, though not its ends. `ratios` are distances
+    from a mean to its bound, in half widths of its t interval over so many `seeds`."""
     freedom_C = np.asarray(seeds_C) - 1
     halves_C = stdtrit(freedom_C, (1 + LEVEL) / 2)
     p_C = stdtr(freedom_C, -np.asarray(ratios_C) * halves_C)

@@ -111,7 +111,8 @@ def verdicts(rows: dict[str, list[dict]]) -> list[str]:
 
 def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
     """A table of a claim: a line for each case and setting, its numbers at each scale. The number
-    is that of the first condition that a claim without a dot does not have as well."""
+    is that of the first condition that a claim without a dot does not have as well; cells
+    say it where it is not that of the head."""
     settings, by_case = {BASE} | {case.get("setting") for case in claim.cases}, {}
     main = claim.name.partition(".")[0]
     known = {name for row in rows.get(main, ()) for name in row["conditions"]}
@@ -119,17 +120,19 @@ def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
         case = row["case"] if row["setting"] == BASE else f"{row['case']}, {row['setting']}"
         by_case.setdefault(case, {})[row["scale"]] = row
     scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_case.values())]
-    lines, heads = [], {}
+    lines, first = [], ""
     for case, by_scale in by_case.items():
         cells = {}
         for scale, row in by_scale.items():
             added = [name for name in row["conditions"] if main == claim.name or name not in known]
             name = next(iter(added or row["conditions"]))
-            heads[f"{name}, {row['conditions'][name]['must be']}"] = None
+            head = f"{name}, {row['conditions'][name]['must be']}"
+            first = first or head
             cells[scale] = _cell(row, name, rows[claim.name])
+            cells[scale] += "" if head == first else f"; {head}"
         networks = dict.fromkeys(row["network"] for row in by_scale.values())
         lines.append((plain(case), *(cells.get(s, "") for s in scales), ", ".join(networks)))
-    return table((next(iter(heads)), *(SIZES[scale] for scale in scales), "network"), lines)
+    return table((first, *(SIZES[scale] for scale in scales), "network"), lines)
 
 
 def _cell(row: dict, name: str, rows: list[dict]) -> str:

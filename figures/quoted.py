@@ -137,23 +137,36 @@ def panel_numbers(paper: str, rows: dict[str, dict]) -> dict[str, dict]:
         ratios = [halves_to_bound(numbers[key]) for key in family]
         factors = holm_factors(ratios, [numbers[key]["seeds"] for key in family])
         for key, ratio, factor in zip(family, ratios, factors, strict=True):
-            value, is_share = numbers[key]["value"], named[key]["how"] == "%"
-            if value is not None:
-                ends = [value + factor * (end - value) for end in numbers[key]["ci95"]]
-                numbers[key]["holm"] = np.clip(ends, 0, 1) if is_share else ends
+            if numbers[key]["value"] is not None:
+                ends = widened(numbers[key], factor)
+                numbers[key]["holm"] = np.clip(ends, 0, 1) if named[key]["how"] == "%" else ends
                 numbers[key]["holds"] = numbers[key]["holds"] if ratio > factor else None
     return numbers
 
 
+def is_ratio(number: dict) -> bool:
+    """Whether mean and interval are those of the logarithm."""
+    low, high = number["ci95"]
+    return 0 < low < high and bool(np.isclose(low * high, number["value"] ** 2, 1e-9, 0))
+
+
+def widened(number: dict, factor: float):
+    """(2,) the ends of an interval that is so many times as wide, of a ratio in logarithms."""
+    value, ends = number["value"], np.array(number["ci95"])
+    return value * (ends / value) ** factor if is_ratio(number) else value + factor * (ends - value)
+
+
 def halves_to_bound(number: dict) -> float:
     """How many half widths of its interval lie between a number and the bound that it must be above
-    or below; 0 for one that is not known."""
+    or below, of a ratio in logarithms; 0 for one that is not known."""
     value = number["value"]
     if value is None:
         return 0.0
-    bounds = [float(bound) for bound in re.findall(r"-?[\d.]+", number["must be"])]
-    halves = [abs(number["ci95"][int(bound > value)] - value) for bound in bounds]
-    return min(abs(b - value) / max(half, 1e-12) for b, half in zip(bounds, halves, strict=True))
+    bounds = np.array(re.findall(r"-?[\d.]+", number["must be"]), float)
+    ends = np.where(bounds > value, number["ci95"][1], number["ci95"][0])
+    if is_ratio(number):
+        value, bounds, ends = np.log(value), np.log(bounds), np.log(ends)
+    return float(np.min(np.abs(bounds - value) / np.maximum(np.abs(ends - value), 1e-12)))
 
 
 def at_settings(signs: dict[str, str]) -> str:

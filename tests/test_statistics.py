@@ -67,3 +67,6 @@ def test_holms_factors_widen_a_family_until_one_is_not_rejected():
     assert 0 < (adjusted < 0.05).sum() < (p < 0.05).sum()  # the correction matters here
     least = stats.t.ppf(1 - 0.05 / 10, 5) / stats.t.ppf(0.975, 5)
     assert factors[np.argmin(p)] == pytest.approx(least)
+    # p of 0.03 twice: the second alone would be at 0.05, but the first is not rejected at 0.025
+    ratio = stats.t.ppf(0.985, 5) / stats.t.ppf(0.975, 5)
+    assert (statistics.holm_factors([ratio, ratio], [6, 6]) > ratio).all()

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from compgen_jax import claims
 from figures import pages, quoted
 from figures.figure import FIGURES
 
@@ -89,6 +90,33 @@ def test_primary_panels_are_judged_together(monkeypatch):
         judged = quoted.panel_numbers("ours", rows)
         assert [bool(number["holds"]) for number in judged.values()] == holds
     assert judged["quick C10/bump; nearly"]["holm"] == pytest.approx([0.51, 0.89])
+    panels[2] |= {"how": "%", "primary": True}
+    ends = quoted.panel_numbers("ours", rows)["quick C10/bump; open"]["holm"]
+    assert 0 < ends[0] < 0.4 and ends[1] == 1  # of a share
+
+
+def test_a_number_is_as_far_from_its_bound_as_the_end_beside_it_says():
+    number = {"value": 0.5, "ci95": [0.4, 0.7], "must be": "between 0.1 and 0.9"}
+    assert quoted.halves_to_bound(number) == pytest.approx(2)
+    assert quoted.halves_to_bound(number | {"must be": "above 0.1"}) == pytest.approx(4)
+
+
+def test_settings_are_counted_where_the_sign_is_that_of_the_base():
+    signs = {"base": "✓", "a": "✓", "b": "–", "c": "✓", "fresh seeds": "–"}
+    assert quoted.at_settings(signs) == "2/3 –"
+
+
+def test_a_ratio_is_widened_in_logarithms():
+    ratio = {"value": 0.25, "ci95": [0.125, 0.5], "must be": "below 1"}
+    assert quoted.halves_to_bound(ratio) == pytest.approx(2)
+    assert quoted.widened(ratio, 2) == pytest.approx([1 / 16, 1])
+
+
+def test_a_cell_names_its_condition_where_it_is_not_that_of_the_head():
+    (number,) = row()["conditions"].values()
+    rows = [row(case=case, network="ours", conditions={case: number}) for case in ("low", "high")]
+    _, _, low, high = pages._cases(claims.Claim("C10", None), {"C10": rows})
+    assert "above" not in low and high.endswith("; high, above 0.5 | ours |")
 
 
 def test_every_panel_names_figures_and_each_figure_has_its_caption():
