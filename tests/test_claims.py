@@ -156,7 +156,8 @@ def test_a_variant_is_the_same_function_with_more_fields_of_its_cases():
         """It is high."""
         yield above(least, net.values, "value")
 
-    higher = exceeds.variant("C0.higher", "The {case} is higher.", least=0.95)
+    higher = exceeds.variant("C0.higher", "The {case} is higher.", least=0.95, after=True)
+    assert (exceeds.after, higher.after, higher.variant("C0.same", "").after) == (False, True, True)
     rows = claims.judge_all([exceeds, higher], {"net": network(0.9, 0.89, 0.9)})
     said = [(row["statement"], row["case"], row["verdict"]) for row in rows]
     assert said == [("It is high", "bump", R), ("The bump is higher", "bump", C)]
