@@ -20,17 +20,14 @@ def configs(scale: str) -> dict:
 
 
 def rows(scale: str) -> list[dict]:
-    """The rows of claims.json in docs/results, [] for a scale without."""
+    """The rows of claims.json in docs/results, [] for a scale without. Some numbers are of a version
+    that did not cut the intervals of shares."""
     path = RESULTS / scale / "claims.json"
     rows = json.loads(path.read_text()) if path.exists() else []
     for row in rows:
-        row["notes"] = within_range(row["notes"])
+        notes = row["notes"].items()
+        row["notes"] = {name: in_range(name, number) for name, number in notes}
     return rows
-
-
-def within_range(numbers: dict) -> dict:
-    """Some numbers are of a version that did not cut the intervals of shares."""
-    return {name: in_range(name, number) for name, number in numbers.items()}
 
 
 def key_of(row: dict) -> tuple:
@@ -56,7 +53,8 @@ def runs(scale: str) -> dict[str, Run]:
         path = RESULTS / scale / "runs" / f"{config.name}.json"
         if path.exists():
             summary = json.loads(path.read_text())
-            summary["mean"] = within_range(summary["mean"])
+            mean = summary["mean"].items()
+            summary["mean"] = {name: in_range(name, number) for name, number in mean}
             runs[name] = Run(config, seeds=config.training.seeds, summary=summary)
     return runs
 

@@ -285,12 +285,6 @@ def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_inter
         show_number(axis, position, values, mean, fmt="o", color=color, **kwargs)
 
 
-def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
-    """A number of held-out points, and beside it that of ID points."""
-    show_number(axis, position - apart, held_out_T, **{"color": OOD_COLOR, "fmt": "o"} | kwargs)
-    show_number(axis, position + apart, seen_T, **{"color": ID_COLOR} | kwargs | SEEN)
-
-
 # {attribute of a run: (what pictures call it, mark)} of predictors from codes
 FROM_CODES = {"interpolator": ("interpolation", "D"), "wide_network": ("wide network", "^")}
 PREDICTED = {"color": GREY, "markersize": 3.5}

@@ -104,8 +104,10 @@ def panels(rows: dict[str, list[dict]]) -> dict[str, list[dict]]:
                 says = f"{panel['panel']}. {panel['says']}" if panel["panel"] else panel["says"]
                 if "quotes" in panel:
                     says = says.format(formatted(number(f"paper {panel['quotes']}", base), "%."))
-                full, quick = (of_panels.get(key) for key in keys_of(panel))
-                key, _, condition = keys_of(panel)[1].removeprefix("quick ").partition("; ")
+                key_quick = panel.get("quick", panel["paper"])
+                full = of_panels.get(f"paper {panel['paper']}")
+                quick = of_panels.get(f"quick {key_quick}")
+                key, _, condition = key_quick.partition("; ")
                 signs = {
                     row["setting"]: SIGNS[holds(row, row["conditions"][condition])]
                     for row in rows["quick"]
@@ -119,18 +121,13 @@ def panels(rows: dict[str, list[dict]]) -> dict[str, list[dict]]:
     return papers
 
 
-def keys_of(panel: dict) -> tuple[str, str]:
-    """The names of a panel's numbers at the papers' size and quick."""
-    return f"paper {panel['paper']}", f"quick {panel.get('quick', panel['paper'])}"
-
-
 def panel_numbers(paper: str, rows: dict[str, dict]) -> dict[str, dict]:
     """The numbers of a paper's panels by name. A primary one has its interval by Holm's correction,
     'holm', over all of its scale, which decides whether it holds."""
     panels = [panel for section in read("panels")[paper] for panel in section["panel"]]
     numbers = {}
-    for scale in (0, 1):
-        named = {keys_of(panel)[scale]: panel for panel in panels}
+    for scale in ("paper", "quick"):
+        named = {f"{scale} {panel.get(scale, panel['paper'])}": panel for panel in panels}
         named = {key: panel for key, panel in named.items() if not key.endswith(" ")}
         numbers |= {key: number(key, rows, panel.get("must", "")) for key, panel in named.items()}
         family = [key for key, panel in named.items() if panel.get("primary")]

@@ -19,13 +19,8 @@ def compact(features_BxD):
         offset = features.astype(np.float64) - features[:1]
         return offset - offset.mean(axis=0, keepdims=True)
     values, vectors = np.linalg.eigh(gram(features, center=True))
-    significant = _significant(values)
+    significant = values > RELATIVE_NOISE * max(values[-1], 0)
     return vectors[:, significant] * np.sqrt(values[significant])
-
-
-def _significant(eigenvalues):
-    """Which of ascending eigenvalues are more than rounding."""
-    return eigenvalues > RELATIVE_NOISE * max(eigenvalues[-1], 0)
 
 
 def folds_of(groups, held_out, folds, rng):
@@ -41,7 +36,8 @@ def cross_fitted(centred_BxB, targets, fold_B, folds: int, dimensions: int) -> l
     folds, of rows in no fold (-1) by one on all. Of the features only their centred Gram matrix is
     needed, and how many there are."""
     if dimensions >= len(centred_BxB):
-        dimensions = _significant(np.linalg.eigvalsh(centred_BxB)).sum()
+        values = np.linalg.eigvalsh(centred_BxB)
+        dimensions = np.sum(values > RELATIVE_NOISE * values[-1])
     predictions = [np.empty_like(target_BxT) for target_BxT in targets]
     for fold in (*range(folds), -1):
         fitted_F = np.flatnonzero((fold_B >= 0) & (fold_B != fold))
@@ -54,7 +50,7 @@ def cross_fitted(centred_BxB, targets, fold_B, folds: int, dimensions: int) -> l
         squared_R, basis_FxR = np.linalg.eigh(gram_FxF - mean_F[:, None] - offset_F)
         squared_R = np.maximum(squared_R, 0)
         unit = squared_R.sum() / min(len(fitted_F), dimensions) or 1.0
-        known_R = _significant(squared_R)
+        known_R = squared_R > RELATIVE_NOISE * squared_R[-1]
         squared_R, basis_FxR = squared_R[known_R], basis_FxR[:, known_R]
         new_NxR = (gram_NxF - gram_NxF.mean(axis=1, keepdims=True) - offset_F) @ basis_FxR
         fits = _penalised(basis_FxR, squared_R, unit, [target[fitted_F] for target in targets])

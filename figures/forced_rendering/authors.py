@@ -40,7 +40,7 @@ def table(runs: dict) -> list[str]:
         for counterpart, numbers in AUTHORS
         for name, run in runs.items()
         if name.removesuffix("_begun") == counterpart
-        for row in _rows(run, numbers, _differences(run.config, theirs[counterpart]))
+        for row in _rows(run, numbers, theirs[counterpart])
     ]
     head = ["", "### Beside the authors' numbers", "", INTRO, ""]
     code = [
@@ -52,8 +52,16 @@ def table(runs: dict) -> list[str]:
     return [*code, *head, *tables.table(HEAD, rows)] if rows else []
 
 
-def _rows(run, numbers: pd.DataFrame, unlike: str):
-    mean = run.summary["mean"]
+def _rows(run, numbers: pd.DataFrame, theirs: Config):
+    """Settings that are not theirs have theirs in brackets: '`task.grid` 16 (28)'."""
+    mean, unlike = (
+        run.summary["mean"],
+        ", ".join(
+            f"`{path}` {value} ({other})"
+            for path, (value, other) in differences(run.config, theirs).items()
+            if path not in UNLIKE
+        ),
+    )
     first, last = (run.config.name,), (unlike or "theirs", numbers.source.iloc[0])
     for row in numbers.itertuples():
         (region, _, name), here, value = row.score.rpartition("."), mean[row.score], row.value
@@ -67,12 +75,3 @@ def _rows(run, numbers: pd.DataFrame, unlike: str):
             value /= row.blank
         yield *first, title, text.with_interval(here), text.number(value), *last
         first, last = ("",), ("", "")
-
-
-def _differences(ours: Config, theirs: Config) -> str:
-    """'`task.grid` 16 (28), ...': the settings that are not theirs, theirs in brackets."""
-    return ", ".join(
-        f"`{path}` {value} ({other})"
-        for path, (value, other) in differences(ours, theirs).items()
-        if path not in UNLIKE
-    )

@@ -86,7 +86,10 @@ def _gain_axis(axis):
 def _show_gains(axis, runs: dict):
     """{label: run}: gain on held-out and on seen sets, side by side."""
     for index, run in enumerate(runs.values()):
-        plotting.show_regions(axis, index, 0.14, score(run, "ood.gain"), score(run, "id.gain"))
+        style = {"color": plotting.OOD_COLOR, "fmt": "o"}
+        plotting.show_number(axis, index - 0.14, score(run, "ood.gain"), **style)
+        style = {"color": plotting.ID_COLOR} | plotting.SEEN
+        plotting.show_number(axis, index + 0.14, score(run, "id.gain"), **style)
     _gain_axis(axis)
     axis.set_xticks(range(len(runs)), list(runs))
     axis.axhline(0, **plotting.FAINT)
