@@ -20,7 +20,7 @@ def configs(scale: str) -> dict:
 
 
 def rows(scale: str) -> list[dict]:
-    """The rows of claims.json in docs/results, [] for a scale without. Some numbers are of a version
+    """The rows of claims.json in docs/results, [] without. Some numbers are of a version
     that did not cut the intervals of shares."""
     path = RESULTS / scale / "claims.json"
     rows = json.loads(path.read_text()) if path.exists() else []
