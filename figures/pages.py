@@ -112,7 +112,7 @@ def verdicts(rows: dict[str, list[dict]]) -> list[str]:
 def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
     """A table of a claim: a line for each case and setting, its numbers at each scale. The number
     is that of the first condition that a claim without a dot does not have as well; cells
-    say it where it is not that of the head."""
+    say what of its name is not in the head."""
     settings, by_case = {BASE} | {case.get("setting") for case in claim.cases}, {}
     main = claim.name.partition(".")[0]
     known = {name for row in rows.get(main, ()) for name in row["conditions"]}
@@ -120,19 +120,23 @@ def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
         case = row["case"] if row["setting"] == BASE else f"{row['case']}, {row['setting']}"
         by_case.setdefault(case, {})[row["scale"]] = row
     scales = [scale for scale in SCALES if any(scale in by_scale for by_scale in by_case.values())]
-    lines, first = [], ""
+    lines, head = [], []
     for case, by_scale in by_case.items():
         cells = {}
         for scale, row in by_scale.items():
             added = [name for name in row["conditions"] if main == claim.name or name not in known]
             name = next(iter(added or row["conditions"]))
-            head = f"{name}, {row['conditions'][name]['must be']}"
-            first = first or head
-            cells[scale] = _cell(row, name, rows[claim.name])
-            cells[scale] += "" if head == first else f"; {head}"
+            words = [
+                *name.removesuffix(", post hoc").split(", "),
+                row["conditions"][name]["must be"],
+            ]
+            head = head or words
+            others = ", ".join(word for word in words if word not in head)
+            cell = _cell(row, name, rows[claim.name])
+            cells[scale] = f"{cell}; {others}" if others else cell
         networks = dict.fromkeys(row["network"] for row in by_scale.values())
         lines.append((plain(case), *(cells.get(s, "") for s in scales), ", ".join(networks)))
-    return table((first, *(SIZES[scale] for scale in scales), "network"), lines)
+    return table((", ".join(head), *(SIZES[scale] for scale in scales), "network"), lines)
 
 
 def _cell(row: dict, name: str, rows: list[dict]) -> str:

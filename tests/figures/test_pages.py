@@ -116,7 +116,7 @@ def test_a_cell_names_its_condition_where_it_is_not_that_of_the_head():
     (number,) = row()["conditions"].values()
     rows = [row(case=case, network="ours", conditions={case: number}) for case in ("low", "high")]
     _, _, low, high = pages._cases(claims.Claim("C10", None), {"C10": rows})
-    assert "above" not in low and high.endswith("; high, above 0.5 | ours |")
+    assert "above" not in low and high.endswith("; high | ours |")
 
 
 def test_every_panel_names_figures_and_each_figure_has_its_caption():
