@@ -43,10 +43,8 @@ def number(name: str, rows: dict[str, dict], must: str = "") -> dict:
     scale, _, run = key.partition(" run/")
     if run:
         run = of_runs(scale)[run]
-        mean, number = (
-            run.summary["mean"],
-            {"holds": None, "must be": must, "seeds": len(run.seeds)},
-        )
+        mean = run.summary["mean"]
+        number = {"holds": None, "must be": must, "seeds": len(run.seeds)}
         if must:
             side, bound = must.split()
             low, high = (end - float(bound) for end in mean[condition]["ci95"])

@@ -54,13 +54,11 @@ def table(runs: dict) -> list[str]:
 
 def _rows(run, numbers: pd.DataFrame, theirs: Config):
     """Settings that are not theirs have theirs in brackets: '`task.grid` 16 (28)'."""
-    mean, unlike = (
-        run.summary["mean"],
-        ", ".join(
-            f"`{path}` {value} ({other})"
-            for path, (value, other) in differences(run.config, theirs).items()
-            if path not in UNLIKE
-        ),
+    mean = run.summary["mean"]
+    unlike = ", ".join(
+        f"`{path}` {value} ({other})"
+        for path, (value, other) in differences(run.config, theirs).items()
+        if path not in UNLIKE
     )
     first, last = (run.config.name,), (unlike or "theirs", numbers.source.iloc[0])
     for row in numbers.itertuples():
