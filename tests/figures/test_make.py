@@ -129,6 +129,16 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert not (other / "trained").exists() and len(rows_of(other)[0]) == 3
 
 
+def test_a_claim_that_needs_more_seeds_than_the_main_job_is_judged_where_it_is_named(
+    figures, monkeypatch
+):
+    monkeypatch.setattr(make, "SEEDS", 1)
+    workdir = figures()
+    assert "wide.png" in pictures(workdir) and rows_of(workdir)[1] == []
+    (row,) = rows_of(figures("--only=X3"))[1]
+    assert len(row["seeds"]) == 2
+
+
 @pytest.mark.parametrize(
     ("names", "trained", "claim"),
     [("X3", {"wide_quick"}, "X3"), ("agai*,first", {"again_quick", "first_quick"}, "X1")],
