@@ -237,10 +237,10 @@ def spread(mask_B, count: int) -> np.ndarray:
     return indices[np.linspace(0, len(indices) - 1, count + 2).round().astype(int)[1:-1]]
 
 
-def median_seed(cells) -> int:
-    """The index of the seed whose share rendered OOD is the median."""
-    share_T = ood_shares(cells)
-    return int(np.argsort(share_T)[(len(share_T) - 1) // 2])
+def median_seed(cells, score: str = "rendered") -> int:
+    """The index of the seed whose mean score OOD is the median."""
+    score_T = ood_shares(cells, score)
+    return int(np.argsort(score_T)[(len(score_T) - 1) // 2])
 
 
 # --- numbers over seeds ------------------------------------------------------------------------

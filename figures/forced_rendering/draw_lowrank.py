@@ -8,7 +8,7 @@ from compgen_jax.papers.forced_rendering import lowrank_claims
 from .. import plotting
 from ..figure import figure
 from . import factor_maps
-from .lookup import first_seed_layers
+from .lookup import median_layers
 
 TITLES = {
     "lowrank_none": "no penalty",
@@ -81,7 +81,7 @@ def _draw_architecture(picture, run):
     """Two channels of every layer at a held-out point, what is drawn and what is asked."""
     cells = run.cells
     (index,) = indices = plotting.held_out_cells(cells, [POINT])
-    _, *layers = first_seed_layers(run, indices).values()
+    _, *layers = median_layers(run, indices).values()
     *columns, images = picture.subplots(2, len(layers) + 1).T
     for number, (column, layer) in enumerate(zip(columns, layers, strict=True)):
         channels = np.moveaxis(np.asarray(layer[0]), -1, 0)

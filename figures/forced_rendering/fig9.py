@@ -6,7 +6,7 @@ from compgen_jax.metrics import circle
 
 from .. import plotting
 from ..figure import figure
-from .lookup import first_seed_layers, flat
+from .lookup import flat, median_layers
 
 TITLES = {"rotation": "one object", "rotation_objects": "several objects"}
 COLORS = {"rotation": plotting.VIOLET, "rotation_objects": plotting.GREEN}
@@ -61,7 +61,7 @@ def _draw_edges(axis, run):
 
 def _draw_layers(picture, run):
     _, indices = _gap_and_cells(run)
-    layers = first_seed_layers(run, indices)
+    layers = median_layers(run, indices)
     held_out, angles = run.cells.held_out[indices], run.cells.factors[indices, 0] % circle.PERIOD
     axes = picture.subplots(1, len(layers))
     for index, (axis, layer) in enumerate(zip(axes, layers.values(), strict=True)):

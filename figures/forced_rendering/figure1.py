@@ -1,4 +1,4 @@
-"""Figure 1a-c, and claims C1 to C3 over all four codes: what is drawn inside and outside the
+"""Figure 1, and claims C1 to C3 over all four codes: what is drawn inside and outside the
 held-out region."""
 
 import numpy as np
@@ -8,8 +8,8 @@ from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 
 from .. import plotting
 from ..figure import figure
-from . import factor_maps
-from .lookup import by_code, shares_by_distance
+from . import factor_maps, mechanism
+from .lookup import by_code, median_seed, shares_by_distance
 
 INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its edge, its centre
 
@@ -20,7 +20,19 @@ INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its 
 @figure("fig1", runs=("bump_cnn", "ramp_cnn"))
 @figure("fig1b", runs=("bump_cnn",))
 def draw(runs):
-    runs, maps = by_code(runs), []
+    runs = by_code(runs)
+    height = 1.9 * len(runs)
+    picture = plotting.new_figure(plotting.WIDTH, height + 3.6)
+    errors, sums, similarity = picture.subfigures(3, 1, height_ratios=[height, 1.5, 2.1])
+    _draw_errors(errors, runs)
+    mechanism.draw_sums(sums, runs)
+    mechanism.draw_kernels(similarity, runs)
+    return picture
+
+
+def _draw_errors(picture, runs):
+    """Panels a to c."""
+    maps = []
     for run in runs.values():
         side = 2 * run.cells.grid - 1  # x and y at every half pixel
         halves = np.linspace(0, run.cells.grid - 1, side, dtype=np.float32)
@@ -28,16 +40,16 @@ def draw(runs):
         errors = run.answers(points)[2][run.task.error].mean(axis=0).reshape(side, side)
         maps.append(errors / np.square(run.cells.truths).mean())
     limits = {"norm": "log", "vmin": 1e-3, "vmax": max(2.0, *map(np.max, maps))}
-    picture = plotting.new_figure(plotting.WIDTH, len(runs) * 2.1 + 0.1)
-    scheme, networks = picture.subfigures(1, 2, width_ratios=[1, 4.6])
+    scheme, networks = picture.subfigures(1, 2, width_ratios=[1, 4])
     region, cells = scheme.subplots(), next(iter(runs.values())).cells
     plotting.show_map(region, plotting.over_grid(~cells.held_out, cells), cmap="Blues", vmax=3)
     plotting.outline(region, plotting.over_grid(cells.held_out, cells))
     factor_maps.name_region(region, plotting.over_grid(cells.held_out, cells), "OOD")
     plotting.panel(region, "a", "A block of positions is held out", wrap=17)
+    region.set_anchor("N")
     rows = np.atleast_1d(networks.subfigures(len(runs), 1))
     for row, letter, (code, run), errors in zip(rows, "bc", runs.items(), maps, strict=False):
-        error_map, images = row.subfigures(1, 2, width_ratios=[1, 1])
+        error_map, images = row.subfigures(1, 2, width_ratios=[1, 1.15])
         axis, cells, late = error_map.subplots(), run.cells, run.late
         image = plotting.show_map(axis, errors, cells.grid, **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
@@ -48,17 +60,16 @@ def draw(runs):
         )
         plotting.panel(axis, letter, title, wrap=36, color=plotting.CODE_COLORS[code])
         error_map.colorbar(image, ax=axis, label=plotting.RELATIVE, format="{x:g}")
-        _draw_examples(images, cells)
-    return picture
+        _draw_examples(images, cells, median_seed(run))
 
 
-def _draw_examples(picture, cells):
+def _draw_examples(picture, cells, seed):
     """Two ID cells beside the held-out region, one held-out cell near its edge, one at its
     centre."""
     beside = np.array([(0.1, 0.1), (0.9, 0.5)]) * (cells.grid - 1)
     indices = [plotting.nearest_cell(cells, ~cells.held_out, point) for point in beside]
     indices += plotting.held_out_cells(cells, INSIDE)
-    rows = {"asked": cells.truths, "drawn": cells.predictions[0]}
+    rows = {"asked": cells.truths, "drawn": cells.predictions[seed]}
     axes = plotting.show_rows(picture, rows, cells, indices)
     axes[0, 0].set_title("ID (seen)", color=plotting.ID_COLOR)
     axes[0, 2].set_title("OOD (held out)", color=plotting.OOD_COLOR)

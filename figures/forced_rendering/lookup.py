@@ -1,11 +1,14 @@
 """Finished runs in the order in which a figure shows them, and the layers of one network."""
 
+from operator import itemgetter
+
 import jax
 import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.layer_claims import depth_of
+from compgen_jax.runs import measure, results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
@@ -26,11 +29,27 @@ def by_depth(runs: dict, name: str) -> list:
     return sorted(same, key=depth_of)
 
 
-def first_seed_layers(run, cells) -> dict:
-    """The first seed's activations (B, ...) of every layer, by name, at some of the cells."""
+def median_seed(run) -> int:
+    """The index of the network whose OOD error is the median; it is the one that figures show."""
+    return plotting.median_seed(run.cells, run.cells.error)
+
+
+def median_network(run):
+    return jax.tree.map(itemgetter(median_seed(run)), run.params)
+
+
+def median_maps(run) -> dict:
+    """`run.maps` of the median seed."""
+    grid, index = measure.recorder(run, "grid"), median_seed(run)
+    key, seed = results.seed_keys(run.seeds)[index], run.seeds[index]
+    return grid.maps(grid.record(median_network(run), key, seed))
+
+
+def median_layers(run, cells) -> dict:
+    """The median seed's activations (B, ...) of every layer, by name, at some of the cells."""
     task, key = run.task, jax.random.key(0)  # nothing in these examples is random
     inputs = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    params = jax.tree.map(lambda leaf: leaf[0], run.params)
+    params = median_network(run)
     module = run.config.model.make(loop.shapes_of(run.task))
     activations = run.config.model.apply(module, params, inputs)[1]
     return {name: activations[name] for name in sorted(activations)}

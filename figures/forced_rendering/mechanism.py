@@ -4,81 +4,87 @@ import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import kernels
-from compgen_jax.papers.forced_rendering.mechanism_claims import superposition_r2
+from compgen_jax.papers.forced_rendering.mechanism_claims import (
+    CONSTRUCTION,
+    agreement,
+    superposition_r2,
+)
 
 from .. import plotting
 from ..figure import figure
-from .lookup import by_code, flat
+from .lookup import by_code, flat, median_maps, median_seed
 
-CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of ID"}
-EXAMPLE = 0  # of the saved held-out points
-AGREEMENTS = {"binary": "ideal", "true": "true\nimages", "partial": "ideal,\ngiven\ntrue"}
+TITLES = {"mean_code": "other input at its mean", "sums": "sums of ID outputs"}
+EXAMPLE = 0  # of the held-out points of `superposition.points`
+AGREEMENTS = {
+    "binary": "binary\nkernel",
+    "true": "true\nimages",
+    "partial": "binary,\nbeyond\ntrue",
+}
 
 
-@figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
-def draw_superposition(runs):
-    runs, names = by_code(runs), []
-    picture = plotting.new_figure(plotting.WIDTH, 2.5)
-    *blocks, last = picture.subfigures(1, 3, width_ratios=[4, 4, 3])
+def draw_sums(picture, runs):
+    """Figure 1d: an image for x alone, one for y alone, their sum and what is drawn; and how much
+    of what is drawn such sums explain."""
+    *blocks, last = picture.subfigures(1, len(runs) + 1, width_ratios=[4] * len(runs) + [2.4])
     numbers = last.subplots()
-    for block, letter, construction in zip(blocks, "ab", CONSTRUCTIONS, strict=True):
-        axes = block.subplots(len(runs), 4, squeeze=False)
-        for row, (code, run) in zip(axes, runs.items(), strict=True):
-            of_x, of_y = run.maps[f"superposition.{construction}"][EXAMPLE]
-            output = run.maps["superposition.output"][EXAMPLE]
-            images = {"x alone": of_x, "y alone": of_y, "sum": of_x + of_y, "drawn": output}
-            point = run.maps["superposition.points"][EXAMPLE]
-            for axis, (word, image) in zip(row, images.items(), strict=True):
-                plotting.show_scaled(axis, image, point, run.cells.amplitude)
-                axis.set_title(word, pad=2, fontsize=plotting.SMALL)
-            row[0].set_ylabel(f"{code} code", color=plotting.CODE_COLORS[code])
-            for mark, name in (("o", "inner_r2"), (plotting.TRIVIAL, "inner_shuffled_r2")):
-                r2 = median_over_checkpoints(superposition_r2(run, construction, name))
-                position = len(names) + 0.2 * (mark == plotting.TRIVIAL)
-                color = plotting.CODE_COLORS[code]
-                plotting.show_number(numbers, position, r2, fmt=mark, color=color)
-            names.append(f"{code},\n{CONSTRUCTIONS[construction]}")
-        plotting.panel(axes[0, 0], letter, f"By {CONSTRUCTIONS[construction]}", up=16)
+    for index, (block, (code, run)) in enumerate(zip(blocks, runs.items(), strict=False)):
+        maps, construction, color = median_maps(run), CONSTRUCTION[code], plotting.CODE_COLORS[code]
+        of_x, of_y = maps[f"superposition.{construction}"][EXAMPLE]
+        output = maps["superposition.output"][EXAMPLE]
+        images = {"x alone": of_x, "y alone": of_y, "sum": of_x + of_y, "drawn": output}
+        axes = block.subplots(1, len(images))
+        for axis, (word, image) in zip(axes, images.items(), strict=True):
+            point = maps["superposition.points"][EXAMPLE]
+            plotting.show_scaled(axis, image, point, run.cells.amplitude)
+            axis.set_title(word, pad=2, fontsize=plotting.SMALL)
+        title = f"{code.capitalize()} code: {TITLES[construction]}"
+        plotting.panel(axes[0], "" if index else "d", title, up=14, color=color)
+        for mark, name in (("o", "inner_r2"), (plotting.TRIVIAL, "inner_shuffled_r2")):
+            r2 = median_over_checkpoints(superposition_r2(run, construction, name))
+            position = index + 0.2 * (mark == plotting.TRIVIAL)
+            plotting.show_number(numbers, position, r2, fmt=mark, color=color)
     plotting.label_mark(numbers, "own x, y")
     plotting.label_mark(numbers, "others'", plotting.TRIVIAL)
-    plotting.label_seeds(numbers)
-    numbers.set_xticks(range(len(names)), names, rotation=90)
-    plotting.set_panels("fig1d", "c", [numbers])
-    plotting.legend_below(last, ncols=2)
-    return picture
+    numbers.set_xticks(range(len(runs)), runs)
+    numbers.set(ylabel="R² of the sum", ylim=(0, 1.02), xlim=(-0.4, len(runs) - 0.4))
+    plotting.legend_below(last)
 
 
-@figure("fig1e", runs=("bump_cnn", "ramp_cnn"))
-def draw_kernels(runs):
-    runs = by_code(runs)
-    cells = runs["bump"].cells
-    images = [
-        kernels.binary(cells.factors[cells.held_out]),
-        kernels.cosine(kernels.gram(flat(cells.truths[cells.held_out]))),
-    ]
-    for run in runs.values():
-        held_out = run.maps["held_out"].ravel()
-        images.append(run.maps["similarity.cosine"][np.ix_(held_out, held_out)])
-    picture = plotting.new_figure(plotting.WIDTH, 2.3)
-    axes = picture.subplots(1, len(images) + 1, width_ratios=[1] * len(images) + [1.3])
-    for axis, kernel in zip(axes, images, strict=False):
-        image = axis.imshow(kernel, origin="lower", vmin=0, vmax=1, interpolation="nearest")
-        axis.set(xticks=[], yticks=[], xlabel="OOD cells")
-    plotting.set_panels("fig1e", "abcde", axes)
-    picture.colorbar(image, ax=axes[:-1], label="cosine similarity", shrink=0.7, pad=0.01)
-    agreement = axes[-1]
+def draw_kernels(picture, runs):
+    """Figure 1e: the similarity of held-out and ID outputs, beside that of the true images below
+    the binary kernel; and their correlation."""
+    cells = next(iter(runs.values())).cells
+    block = np.ix_(cells.held_out, ~cells.held_out)
+    cosine = lambda images: kernels.cosine(kernels.gram(flat(images)))[block]
+    shown = {"Binary kernel": kernels.binary(cells.factors)[block]}
+    shown["True images"] = cosine(cells.truths)
+    for code, run in runs.items():
+        shown[f"Drawn, {code} code"] = cosine(run.cells.predictions[median_seed(run)])
+    maps, last = picture.subfigures(1, 2, width_ratios=[4.4, 2])
+    axes = maps.subplots(2, 2)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_axis_off()
+    for axis, (title, kernel) in zip(axes.flat, shown.items(), strict=False):
+        style = {"vmin": 0, "vmax": 0.5, "interpolation": "nearest", "aspect": "auto"}
+        image = axis.imshow(kernel, origin="lower", **style)
+        axis.set(xticks=[], yticks=[], title=title)
+    axes[0, 0].set_ylabel("OOD cells")
+    axes[-1, 0].set_xlabel("ID cells")
+    plotting.panel(axes[0, 0], "e")
+    maps.colorbar(image, ax=axes, label="cosine similarity", extend="both", pad=0.01)
+    numbers = last.subplots()
     for index, (code, run) in enumerate(runs.items()):
         style = {"fmt": "o", "color": plotting.CODE_COLORS[code]}
         for column, name in enumerate(AGREEMENTS):
-            values = run.outputs(f"output.cosine.{name}")
-            plotting.show_number(agreement, column + 0.3 * (index - 0.5), values, **style)
-        plotting.label_mark(agreement, code, color=plotting.CODE_COLORS[code])
-    plotting.label_seeds(agreement)
-    agreement.axhline(0, **plotting.FAINT)
-    agreement.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
-    agreement.set_ylim(None, 1.02)
-    plotting.legend_below(picture, agreement)
-    return picture
+            values = median_over_checkpoints(agreement(run, name))
+            plotting.show_number(numbers, column + 0.3 * (index - 0.5), values, **style)
+        plotting.label_mark(numbers, f"{code} code", color=style["color"])
+    plotting.label_seeds(numbers)
+    numbers.axhline(0, **plotting.FAINT)
+    numbers.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
+    numbers.set(ylabel="correlation with drawn", xlim=(-0.5, len(AGREEMENTS) - 0.5))
+    plotting.legend_below(last, ncols=2)
 
 
 @figure("fig8", runs=("bump_cnn", "ramp_cnn"))
@@ -86,11 +92,10 @@ def draw_similarities(runs):
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     runs, letters = by_code(runs), iter("abcdef")
     for row, (code, run) in zip(picture.subplots(len(runs), 3), runs.items(), strict=True):
-        held_out = run.maps["held_out"].ravel()
+        held_out, maps = run.maps["held_out"].ravel(), median_maps(run)
         order, id_count = np.argsort(held_out, kind="stable"), int((~held_out).sum())
         cosine, l2, overlap = (
-            run.maps[f"similarity.{name}"][np.ix_(order, order)]
-            for name in ("cosine", "l2", "overlap")
+            maps[f"similarity.{name}"][np.ix_(order, order)] for name in ("cosine", "l2", "overlap")
         )
         pairs = ~np.eye(len(cosine), dtype=bool)
         most = 1000 * max(np.percentile(overlap[pairs], 99.9), 1 / len(overlap))

@@ -12,7 +12,7 @@ from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, IMAGES, REGION
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import draw_scaling, fig9, lookup, stripes
+from figures.forced_rendering import draw_scaling, fig9, figure1, lookup, stripes
 from figures.real_factors import real_factors_tables as sprites_tables
 from figures.why_not import why_not_figures
 from tests.figures import stand_ins
@@ -33,7 +33,14 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
             "ramp_cnn": stand_ins.mapped("edge", "plus", "ramp")}  # fmt: skip
     for run, wide in zip(runs.values(), ("edge", "bump"), strict=True):
         run.wide_network = stand_ins.mapped(wide, "blank").cells
-    titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
+
+    def draw_errors(runs):
+        picture = plotting.new_figure(plotting.WIDTH, 4)
+        figure1._draw_errors(picture, runs)
+        return picture
+
+    by_code = {run.config.task.code.name: run for run in runs.values()}
+    titles = [title_of(axis) for axis in drawn(draw_errors, by_code).axes]
     shares = "With the {} code, {:.0%} of held-out positions are rendered; by interpolation {:.0%}"
     assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
     codes = drawn(FIGURES["codes"].draw, runs)
@@ -45,6 +52,21 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
     share = axis_of(drawn(FIGURES["controls"].draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
     assert [x for x, _ in marks(share)] == pytest.approx([1, *[EDGE] * (len(others) - 1)])
+
+
+def test_figure_1_compares_held_out_with_id_images_of_the_median_seed(drawn, workdir):
+    run = stand_ins.trained("bump_cnn", workdir)
+    cells, held_out = run.cells, run.cells.held_out
+    axes = drawn(FIGURES["fig1b"].draw, {"bump_cnn": run}).axes
+    kernels = {title_of(axis): axis.images[0].get_array() for axis in axes if axis.images}
+    shared = [[np.mean(ood == seen) for seen in cells.factors[~held_out]]
+              for ood in cells.factors[held_out]]  # fmt: skip
+    np.testing.assert_allclose(kernels["Binary kernel"], shared)
+    lower = np.argmin([np.mean(errors[held_out]) for errors in cells.scores["mse"]])  # of two
+    images = cells.predictions[lower].reshape(64, -1).astype(float)
+    images /= np.linalg.norm(images, axis=1, keepdims=True)
+    expected = images[held_out] @ images[~held_out].T
+    np.testing.assert_allclose(kernels["Drawn, bump code"], expected, atol=1e-6)
 
 
 def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
