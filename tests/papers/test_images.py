@@ -56,6 +56,17 @@ def test_peaks_are_in_line_more_often_than_by_chance():
     assert several.tolist() == [[1, 0]] * 3
 
 
+def test_a_fainter_second_bump_is_rendered_and_is_counted_as_a_ghost():
+    """In the upper half of the hole; the lower half shows the bump alone."""
+    beside = lambda x, y: draw(x, y) + 0.5 * draw(11 - x, 0) * (y > 5)
+    notes = judged(figure1_claims.fails_ood, net=run(decoder(beside)))["notes"]
+    assert notes["share OOD that is rendered beside a second peak"]["value"] == 0.5
+    r2 = [np.corrcoef(draw(*cell).ravel(), beside(*cell).ravel())[0, 1] ** 2 for cell in HOLE]
+    for share in (0.1, 0.5, 0.9):
+        of_claim = notes[f"squared correlation OOD, quantile {share:g}"]["value"]
+        assert of_claim == pytest.approx(np.quantile(r2, share), rel=1e-5)
+
+
 def test_shares_of_trivial_predictors_are_counted_one_by_one():
     cells = decoder(blank)
     predictions = baselines.grid_predictions(cells.truths, cells.held_out, cells.sizes)

@@ -54,7 +54,21 @@ def fails_ood(net, interpolated=False):
     if interpolated:
         yield over_interpolator(net)
     yield from notes_on_images(net)
+    yield from notes_on_ghosts(cells)
     yield note("MSE ID / blank image's", evaluation.relative_error(cells, ~cells.held_out))
+
+
+def notes_on_ghosts(cells: CellResults):
+    """What `rendered` lets pass: how near held-out images come to the true ones, and how many that
+    are rendered show a second bump."""
+    drawn = cells.predictions[..., cells.held_out, :, :]
+    r2_xQ = np.asarray(signals.squared_correlations(drawn, cells.truths[cells.held_out]))
+    for share in (0.1, 0.5, 0.9):
+        quantile = np.quantile(r2_xQ, share, axis=-1)
+        yield note(f"squared correlation OOD, quantile {share:g}", quantile)
+    peaks = np.asarray(signals.peak_maps(drawn, signals.VISIBLE * cells.amplitude))
+    ghosts_xQ = cells.scores["rendered"][..., cells.held_out] * (peaks.sum(axis=(-2, -1)) > 1)
+    yield note("share OOD that is rendered beside a second peak", ghosts_xQ.mean(axis=-1))
 
 
 # --- C2: success near the edge -----------------------------------------------------------------

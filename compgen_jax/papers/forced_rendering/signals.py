@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.metrics.evaluation import over_networks
+from compgen_jax.tasks import images
 
 PEAK_SHARE = 0.2  # of the image's maximum: how high a peak is at least, and how far above others
 VISIBLE = 0.05  # of the amplitude: an image that is nowhere brighter shows no peak
@@ -49,6 +50,8 @@ def _flooded(signal_HxW, lower_HxW):
 
 # (..., B, H, W) of what networks draw (..., B, H, W), and of what is visible
 peak_maps = over_networks(jax.vmap(find_peaks, (0, None)))
+# (..., B) of what networks draw (..., B, H, W) and of the truths (B, H, W)
+squared_correlations = over_networks(jax.vmap(images.squared_correlation))
 
 
 def stripes_at(stripes_x2NxHxW, held_out_B):
