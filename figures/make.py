@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
 def main():
     plan = make_plan()
-    programs, workdir = by_program(plan.to_train), plan.workdir
+    programs, workdir = by_program(plan.to_train, plan.figures), plan.workdir
     mark = workdir / "scale"
     before = mark.read_text().strip() if mark.exists() else plan.scale
     hint = f"holds results at {before} scale, not {plan.scale}; choose another directory"
@@ -162,7 +162,8 @@ def make_plan() -> Plan:
         patterns += [run for case in cases for run in by_name[name].named_runs(case).values()]
         patterns += [name] if name not in FIGURES else []
     names = {name for pattern in patterns for name in fnmatch.filter(configs, pattern)}
-    to_train = {name: config for name, config in configs.items() if name in names}
+    in_order = dict.fromkeys([*itertools.chain(*figures.values()), *configs])
+    to_train = {name: configs[name] for name in in_order if name in names}
     if scale == "quick" and not only:  # a claim that needs more seeds is asked for by its name
         first = lambda config: {"training.seeds": config.training.seeds[:SEEDS]}
         to_train = {name: changed(config, first(config)) for name, config in to_train.items()}
@@ -189,9 +190,12 @@ def configs_at_settings(groups, base_runs: dict[str, Config]) -> dict[tuple[str,
     return varied
 
 
-def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
-    """Configs that train as one program together, in the order of their first; then each sweep."""
-    groups, sweeps = {}, []
+def by_program(
+    configs: dict[str, Config], figures: dict[str, list[str]]
+) -> list[dict[str, Config]]:
+    """Configs that train as one program together, in the order of their first; then each sweep.
+    Those of the first figure train by themselves, so that it is there soon."""
+    groups, sweeps, first = {}, [], next(iter(figures.values()), [])
     for name, config in configs.items():
         if config.is_sweep:
             sweeps.append({name: config})
@@ -200,7 +204,7 @@ def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
             task = contracts.check(config)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error}") from error
-        groups.setdefault(study.group_key(config, task), {})[name] = config
+        groups.setdefault((name in first, study.group_key(config, task)), {})[name] = config
     return [*groups.values(), *sweeps]
 
 
