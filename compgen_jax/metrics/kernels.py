@@ -19,16 +19,16 @@ def grams(features_BxD) -> tuple:
     features = np.asarray(features_BxD)
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
         raise ValueError(f"features must be (B >= 2, D >= 1), not {features.shape}")
-    offsets_BxB, shift_B, square = np.zeros((len(features), len(features))), 0.0, 0.0
-    for start in range(0, features.shape[1], BLOCK):
-        block = features[:, start : start + BLOCK].astype(np.float64)
-        check_finite("features", block)
-        first = block[0].copy()
-        block -= first  # a constant feature is then exactly 0
+    check_finite("features", features)
+    first_D = features[0].astype(np.float64)
+    offsets_BxB, shift_B = np.zeros((len(features), len(features))), np.zeros(len(features))
+    varying = np.flatnonzero((features != features[:1]).any(axis=0))  # half of a rectified layer
+    for start in range(0, len(varying), BLOCK):
+        units = varying[start : start + BLOCK]
+        block = features[:, units].astype(np.float64) - first_D[units]
         offsets_BxB += block @ block.T
-        shift_B += block @ first
-        square += first @ first
-    gram_BxB = offsets_BxB + shift_B[:, None] + shift_B + square
+        shift_B += block @ first_D[units]
+    gram_BxB = offsets_BxB + np.add.outer(shift_B, shift_B) + first_D @ first_D
     shown_B = features.any(axis=1)  # a point of zeros has 0, and not what rounding leaves
     mean_B = offsets_BxB.mean(axis=0)
     centred_BxB = offsets_BxB - mean_B[:, None] - (mean_B - mean_B.mean())

@@ -7,6 +7,9 @@ import numpy as np
 
 RANK_TOLERANCE = 1e-3  # of the largest eigenvalue
 ENERGY = 0.99
+LANCZOS_STEPS, NEWTON_STEPS = 12, 18
+VANISHING = 1e-12  # of a matrix's squares
+UNCERTAIN = 1e-10  # of an eigenvalue
 
 
 class Spectrum(NamedTuple):
@@ -47,6 +50,55 @@ def singular_values_of_pairs(pairs):
             block *= np.expand_dims(np.where(first == second, np.sqrt(0.5), 1), 1 - axis)
         values.append(np.linalg.svd(block, compute_uv=False))
     return np.sort(np.concatenate(values))[::-1]
+
+
+def largest_squares(matrices_DxYxX):
+    """(D,) squared largest singular values of D matrices, by Lanczos's method; where that does not
+    converge, by eigendecompositions."""
+    total_D = np.einsum("dyx,dyx->d", matrices_DxYxX, matrices_DxYxX)
+    start_X = np.random.default_rng(0).normal(size=matrices_DxYxX.shape[2])
+    vector_DxX = np.tile(start_X / np.linalg.norm(start_X), (len(total_D), 1))
+    before_DxX, diagonal, couplings = 0.0, [], [np.zeros_like(total_D)]
+    for _ in range(LANCZOS_STEPS):
+        through_DxYx1 = matrices_DxYxX @ vector_DxX[..., None]
+        next_DxX = (through_DxYx1.swapaxes(1, 2) @ matrices_DxYxX)[:, 0]
+        diagonal.append(np.einsum("dx,dx->d", vector_DxX, next_DxX))
+        next_DxX -= diagonal[-1][:, None] * vector_DxX + couplings[-1][:, None] * before_DxX
+        length_D = np.linalg.norm(next_DxX, axis=1)
+        goes_on = length_D > VANISHING * total_D  # else nothing is left but rounding
+        couplings.append(np.where(goes_on, length_D, 0))
+        inverse_D = np.where(goes_on, 1 / np.where(goes_on, length_D, 1), 0)
+        before_DxX, vector_DxX = vector_DxX, next_DxX * inverse_D[:, None]
+    largest_D, error_D = largest_of_tridiagonals(np.stack(diagonal), np.stack(couplings))
+    uncertain = error_D > UNCERTAIN * largest_D
+    matrices = matrices_DxYxX[uncertain]
+    largest_D[uncertain] = np.linalg.eigvalsh(matrices @ matrices.swapaxes(1, 2))[:, -1]
+    return largest_D
+
+
+def largest_of_tridiagonals(diagonal_KxD, couplings_KxD) -> tuple:
+    """(D,) largest eigenvalues of D positive semidefinite tridiagonal matrices, by Newton's method
+    from above, and what they may be off as those of larger ones, by Temple's bound for a gap as
+    large as the eigenvalue. couplings: (K + 1, D), of each entry with the one before and, the last,
+    with what the larger matrix goes on with."""
+    squared_KxD = couplings_KxD**2
+    scale_D = np.sqrt(np.sum(diagonal_KxD**2 + 2 * squared_KxD[:-1], axis=0))
+    positive_D = np.where(scale_D > 0, scale_D, 1)
+    diagonal_KxD, squared_KxD = diagonal_KxD / positive_D, squared_KxD / positive_D**2
+    value_D = np.ones(len(scale_D))
+    for _ in range(NEWTON_STEPS):
+        # of the leading minors' characteristic polynomials the value and the slope
+        before_2xD, now_2xD = np.zeros((2, len(value_D))), np.zeros((2, len(value_D)))
+        now_2xD[0] = 1
+        for entry_D, square_D in zip(diagonal_KxD, squared_KxD[:-1], strict=True):
+            next_2xD = (entry_D - value_D) * now_2xD - square_D * before_2xD
+            next_2xD[1] -= now_2xD[0]
+            before_2xD, now_2xD = now_2xD, next_2xD
+        step_D = now_2xD[0] / now_2xD[1]
+        value_D = value_D - step_D
+    # of the eigenvector's last entry the square is the ratio of these
+    residual_D = squared_KxD[-1] * np.abs(before_2xD[0] / now_2xD[1])
+    return value_D * scale_D, (residual_D / value_D + np.abs(step_D)) * scale_D
 
 
 def exp_entropy(values_xK):

@@ -1,14 +1,17 @@
 """Which factors a unit responds to: its map over the grid (Figures 4e, 4f and 15; section 4.2).
 What one product of functions of single factors explains tells a bump from noise."""
 
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics.kernels import BLOCK, check_finite
+from compgen_jax.metrics import spectra
+from compgen_jax.metrics.kernels import check_finite
 
+CACHED = 2**20  # numbers of a block of units
 SWEEPS = 15  # a true bump's product is then within 1e-6, a wide one's within 1e-3
 VANISHING = 1e-12  # of a product's mean square: a smaller variance is rounding
 ACTIVE = 1e-3  # of the layer's largest variance: units below are dead or near-constant
@@ -42,72 +45,59 @@ def tuning(features_BxD, sizes) -> Tuning:
     """Share of every unit's variance over the grid in one factor alone, in interactions (A.2,
     Figure 15) and in one product, which is exact for two factors and, for more, a lower bound by
     alternating least squares. ValueError if the features are not finite."""
-    check_finite("features", features_BxD)
-    maps = grids.over_grid(np.asarray(features_BxD), sizes)
-    parts = [_variances(block) for block in _blocks_of_units(maps)]
-    *terms, mean_square = np.concatenate(parts, axis=1)
+    features, width = np.asarray(features_BxD), max(1, CACHED // len(features_BxD))
+    blocks = [features[:, start : start + width] for start in range(0, features.shape[1], width)]
+    with ThreadPoolExecutor() as threads:  # NumPy's loops run side by side
+        parts = list(threads.map(lambda block: _variances(block, sizes), blocks))
+    *terms, product, mean_square = np.concatenate(parts, axis=1)
+    if not np.isfinite(mean_square).all():
+        check_finite("features", features)
     variance = sum(terms)
     varies = variance > 1e-14 * mean_square
-    shares = np.stack(terms) / np.where(varies, variance, np.nan)
+    shares = np.stack([*terms, product]) / np.where(varies, variance, np.nan)
     active = varies & (variance >= ACTIVE * variance.max(initial=0))
-    product = np.full(len(active), np.nan)
-    product[active] = _product_variance(maps[..., active]) / variance[active]
-    return Tuning(shares[:-1], shares[-1], product, variance, active)
+    product = np.where(active, shares[-1], np.nan)
+    return Tuning(shares[:-2], shares[-2], product, variance, active)
 
 
-def _blocks_of_units(maps_GxD):
-    """Float64 copies of the maps of as many units at a time as memory allows."""
-    width = max(1, min(BLOCK, BLOCK * 1024 // prod(maps_GxD.shape[:-1])))
-    for start in range(0, maps_GxD.shape[-1], width):
-        yield maps_GxD[..., start : start + width].astype(np.float64)
-
-
-def _variances(maps):
-    """(F + 2, D): variances of the factors' effects and of all interactions; mean square."""
-    cells = tuple(range(maps.ndim - 1))
-    mean_square_D = np.mean(maps**2, axis=cells)
+def _variances(features_BxD, sizes):
+    """(F + 3, D): variances of the factors' effects, of all interactions and of the best product of
+    single-factor functions in them; mean square; zeros of constant units."""
+    features_DxB = np.ascontiguousarray(features_BxD.T, np.float64)
+    varying = (features_DxB != features_DxB[:, :1]).any(axis=1)
+    maps = features_DxB[varying].reshape(-1, *sizes[::-1])
+    cells = tuple(range(1, maps.ndim))
+    rows = np.zeros((len(sizes) + 3, len(varying)))
+    rows[-1] = np.einsum("db,db->d", features_DxB, features_DxB) / len(features_BxD)
     maps -= maps.mean(axis=cells, keepdims=True)
-    effects, interactions = [], maps
-    for factor in reversed(cells):
-        others = tuple(axis for axis in cells if axis != factor)
-        effects.append(maps.mean(axis=others, keepdims=True) if others else maps)
-        interactions = interactions - effects[-1]
-    parts = [np.mean(part**2, axis=cells) for part in (*effects, interactions)]
-    return np.stack([*parts, mean_square_D])
+    others = [tuple(axis for axis in cells if axis != factor) for factor in reversed(cells)]
+    effects = [maps.mean(axis=axes, keepdims=True) for axes in others]
+    for effect in effects:
+        maps -= effect
+    parts = [part.reshape(len(part), prod(part.shape[1:])) for part in (*effects, maps)]
+    variances = [np.einsum("dc,dc->d", part, part) / part.shape[1] for part in parts]
+    rows[:-1, varying] = *variances, _product_variance(maps)
+    return rows
 
 
-def _product_variance(maps_GxD):
-    """(D,) variance that the best product of single-factor functions explains in interactions."""
-    explained = [np.zeros(0)]
-    for block in _blocks_of_units(maps_GxD):
-        maps = np.moveaxis(block, -1, 0)
-        cells = tuple(range(1, maps.ndim))
-        means = [
-            maps.mean(axis=tuple(a for a in cells if a != factor), keepdims=True)
-            for factor in reversed(cells)
-        ]
-        for mean in means:
-            maps = maps - mean
-        maps -= maps.mean(axis=cells, keepdims=True)
-        if len(cells) == 2:
-            energies_DxN = np.linalg.eigvalsh(maps @ np.swapaxes(maps, 1, 2))
-            explained.append(energies_DxN[:, -1] / maps[0].size)
-        elif len(cells) > 2:
-            matrices = [
-                np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
-                for axis in cells
-            ]
-            # from two starts: the first singular vectors of the matrices (D, R, V), and the map
-            # through its largest cell. Some units need the one, some the other
-            squares = (np.swapaxes(matrix, 1, 2) @ matrix for matrix in matrices)
-            singular = [np.linalg.eigh(square)[1][..., -1] for square in squares]
-            largest = np.abs(maps).reshape(len(maps), -1).argmax(axis=1)
-            lines = grids.lines_through(maps, np.unravel_index(largest, maps.shape[1:]))
-            bounds = [_alternate(matrices, start) for start in (singular, lines)]
-            explained.append(np.maximum(*bounds))
-        else:
-            explained.append(np.zeros(len(maps)))  # one factor has no interaction
-    return np.concatenate(explained)
+def _product_variance(maps):
+    """(D,) variance that the best product of single-factor functions explains in interactions,
+    (D, V_F, ..., V_1)."""
+    if maps.ndim == 2 or not maps.size:  # one factor has no interaction
+        return np.zeros(len(maps))
+    if maps.ndim == 3:
+        return spectra.largest_squares(maps) / prod(maps.shape[1:])
+    matrices = [
+        np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
+        for axis in range(1, maps.ndim)
+    ]
+    # from two starts: the first singular vectors of the matrices (D, R, V), and the map through its
+    # largest cell. Some units need the one, some the other
+    squares = (np.swapaxes(matrix, 1, 2) @ matrix for matrix in matrices)
+    singular = [np.linalg.eigh(square)[1][..., -1] for square in squares]
+    largest = np.abs(maps).reshape(len(maps), -1).argmax(axis=1)
+    lines = grids.lines_through(maps, np.unravel_index(largest, maps.shape[1:]))
+    return np.maximum(*(_alternate(matrices, start) for start in (singular, lines)))
 
 
 def _alternate(matrices, functions):

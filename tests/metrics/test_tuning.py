@@ -28,7 +28,7 @@ def test_layer_numbers_over_units_that_vary(monkeypatch):
     plus, constant = stripe + gaussian(y - 5), np.full(N * N, 7.1)
     layer = np.stack([stripe, stripe, plus, bump, constant, stripe, stripe], axis=1, dtype="f4")
     layer[:, -2:] *= np.sqrt(np.array([0.9e-3, 1.1e-3]) * layer[:, 2].var() / layer[:, 0].var())
-    monkeypatch.setattr(tuning, "BLOCK", 3)  # units at a time
+    monkeypatch.setattr(tuning, "CACHED", 3 * N * N)  # three units at a time
     found = tuning.tuning(layer, (N, N))
     np.testing.assert_array_equal(found.active, [1, 1, 1, 1, 0, 0, 1])
     np.testing.assert_array_equal(np.isnan(found.main[0]), [0, 0, 0, 0, 1, 0, 0])
