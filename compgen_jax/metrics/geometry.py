@@ -8,8 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-POINTS_AT_ONCE = 28  # bounds memory: the Jacobians of so many points are held at a time
+POINTS_AT_ONCE = 8  # bounds memory: the Jacobians of so many points are held at a time
 VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
+
+
+def features(activations_of: Callable, inputs):
+    """Every layer at every input, (B, D): a pytree as of `activations_of`, a function of one."""
+    flat = lambda code: jax.tree.map(jnp.ravel, activations_of(code))
+    return jax.lax.map(flat, inputs, batch_size=POINTS_AT_ONCE)
 
 
 def metric_tensors(activations_of: Callable, points_BxF, real_F=None):

@@ -62,14 +62,17 @@ FILTERINGS = {  # by r
 }
 
 
-def choose_lowering(backend, trials, precision="float32"):
-    """The lowering that trains `trials` models under `jax.vmap` fastest; see `conv_transpose`."""
+def choose_lowering(backend, trials, precision="float32", forward_mode=False):
+    """The lowering that trains `trials` models under `jax.vmap` fastest, or the fastest
+    in `forward_mode`; see `conv_transpose`."""
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients were
         # slow (https://github.com/jax-ml/jax/issues/13800). On an H100, ms a step: one network
         # 1.1 by either at 28 x 28, .54 and .33 by "gemm" at 16 x 16.
         return "lax" if trials == 1 else "gemm"
     # "winograd" in bfloat16 has an error of 4%, rms, where the others have 0.3 to 0.5%
+    if forward_mode:
+        return "forward_winograd"
     return "gemm" if precision == "bfloat16" else "winograd"
 
 
@@ -79,24 +82,28 @@ def conv_transpose(x, kernel, stride: int, lowering: str):
     Args:
       x: (..., H, W, I).  stride: s.
       kernel: (k, k, I, O), not flipped; k = 3 with s = 1, or k = 4 with s = 2.
-      lowering: "lax", "gemm" or "winograd". The last, and "gemm" in bfloat16, have no forward mode.
+      lowering: "lax", "gemm", "winograd" or "forward_winograd". The third, and "gemm" in bfloat16,
+        have no forward mode; the last has no gradients of its own, and takes them from JAX.
 
     Returns (..., s H, s W, O) in the kernel's dtype.
     """
     inputs, outputs = kernel.shape[2:]
     x_bhwi = x.astype(kernel.dtype).reshape(-1, *x.shape[-3:])
+    winograd, narrow = _winograd, _narrow
+    if lowering == "forward_winograd":
+        winograd, narrow = _winograd.__wrapped__, _narrow.__wrapped__
     if lowering == "lax":
         y = lax.conv_transpose(x_bhwi, kernel, (stride, stride), "SAME")
     elif lowering == "gemm":
         y = _gemm(x_bhwi, kernel, stride)
     elif stride == 2:
-        y = _doubling_winograd(x_bhwi, kernel)
+        y = _doubling_winograd(x_bhwi, kernel, winograd)
     elif max(inputs, outputs) < 8:  # too few channels for any product over channels alone
         y = _banded(x_bhwi, kernel)
     elif min(inputs, outputs) < 8:  # too few channels for products: the last layer has one
-        y = _narrow(x_bhwi, kernel)
+        y = narrow(x_bhwi, kernel)
     else:
-        y = _winograd(x_bhwi, kernel)
+        y = winograd(x_bhwi, kernel)
     return y.reshape(*x.shape[:-3], *y.shape[1:])
 
 
@@ -261,12 +268,12 @@ def _winograd_bwd(residuals, gy):
 _winograd.defvjp(_winograd_fwd, _winograd_bwd)
 
 
-def _doubling_winograd(x, kernel):
+def _doubling_winograd(x, kernel, winograd):
     """k = 4, s = 2: a 2 x 2 kernel gives 2 x 2 blocks of y as channels; row r of a block reads the
     kernel rows 1 - r and 3 - r."""
     b, h, w, i = x.shape
     o = kernel.shape[-1]
     blocks = kernel.reshape(2, 2, 2, 2, i, o)[:, ::-1, :, ::-1].transpose(0, 2, 4, 1, 3, 5)
-    y = _winograd(x, blocks.reshape(2, 2, i, 4 * o))
+    y = winograd(x, blocks.reshape(2, 2, i, 4 * o))
     y = y.reshape(b, h + 1, w + 1, 2, 2, o).transpose(0, 1, 3, 2, 4, 5)
     return y.reshape(b, 2 * h + 2, 2 * w + 2, o)[:, 1:-1, 1:-1]

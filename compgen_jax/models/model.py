@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.settings import Family, require
 
 
@@ -25,6 +26,12 @@ class Shapes(NamedTuple):
     output: Any
     lowering: str = "lax"
     parts: tuple = ()
+
+    @property
+    def in_forward_mode(self) -> "Shapes":
+        """With the lowering that is fastest in forward mode."""
+        lowering = choose_lowering(jax.default_backend(), trials=1, forward_mode=True)
+        return self._replace(lowering=lowering)
 
 
 @dataclass(frozen=True)

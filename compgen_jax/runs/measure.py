@@ -101,8 +101,8 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     """What is known of a run, this metric included. None: all metrics of the grid or, without one,
     of the task's points, or some `families` such as 'probe'.
 
-    Of a run at several steps only this metric's function is measured. Raises RunError for what
-    cannot be.
+    Of a run at several steps only this metric's function is measured, or all of the prediction.
+    Raises RunError for what cannot be.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
@@ -115,6 +115,8 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     domain = "grid" if metric or tasks.has_grid(tasks.on_grid(run.task)) else "points"
     if wanted:
         domain = wanted[0].domain
+        if wanted[0].of_output:  # claims ask for several
+            wanted = [other for other in METRICS if other.of_output and other.domain == domain]
     if not (wanted and run.steps):
         wanted, steps = metrics_of(domain, families), last
     missing = [candidate for candidate in wanted if not known.has(candidate.names[0], steps)]
@@ -250,23 +252,25 @@ class Recorder:
         self.task = run.task
         real = np.array([factor.real for factor in run.task.factors])
         self.differentiable = run.task.differentiable and real.any()
-        self.module = run.config.model.make(loop.shapes_of(run.task))
+        shapes, make = loop.shapes_of(run.task), run.config.model.make
+        self.module, fastest = make(shapes), make(shapes.in_forward_mode)  # equal to 1e-6
 
-        def recorded(params, code):
-            output, activations = self.module.apply(params, code)
+        def recorded(module, params, code):
+            output, activations = module.apply(params, code)
             # JAX keeps the order of an ordered dictionary alone
             return OrderedDict(activations, output=run.task.prediction(output))
 
-        def features(params, inputs):
-            flat = lambda code: jax.tree.map(jnp.ravel, recorded(params, code))
-            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
+        def features(module, params, inputs):
+            return geometry.features(partial(recorded, module, params), inputs)
 
         def tensors(params, points):
             key = loop.stream(jax.random.key(0), "test")
-            of_point = lambda point: recorded(params, run.task.example(key, point).input)
+            of_point = lambda point: recorded(fastest, params, run.task.example(key, point).input)
             return geometry.metric_tensors(of_point, points, real)
 
-        self.features = jax.jit(features)  # params, inputs -> {layer: (B, D)}
+        # params, inputs -> {layer: (B, D)}, and the output alone
+        self.features = jax.jit(partial(features, self.module))
+        self.output = jax.jit(lambda *arrays: features(fastest, *arrays)["output"])
         # params, points -> {layer: (B, R, R)}: of the R real factors
         self.tensors = jax.jit(tensors) if self.differentiable else lambda *_: {}
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
@@ -317,6 +321,8 @@ class Grid(Recorder):
             keeps = [part_E[None] == f for f in range(len(task.parts))]
             return [jnp.where(keep, codes, mean_code[None]) for keep in keeps]
 
+        of_inputs = lambda key: self.features(self.init(key), self.inputs)
+        layers.check_size(jax.eval_shape(of_inputs, jax.random.key(0)))
         self.dataset = jax.jit(partial(loop.dataset_of, task))
         self.code_parts = jax.jit(code_parts)
 
@@ -332,9 +338,7 @@ class Grid(Recorder):
                 return {}
             points = dataset.points[: int(dataset.count)]
             parts = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
-            outputs = [self.features(params, codes)["output"] for codes in parts]
-            outputs = [np.asarray(output, np.float64) for output in outputs]
-            return {"output": np.stack(outputs, axis=1)}
+            return {"output": np.stack([self.output(params, codes) for codes in parts], axis=1)}
 
         features = self.finite(self.features(params, self.inputs), seed)
         return {

@@ -13,7 +13,7 @@ from compgen_jax.models.convolution import conv_transpose
 # Largest error relative to the largest entry of the expected array. Float32 rounding alone gives
 # up to 5e-7 here; the transforms of F(4x4, 3x3) amplify it: measured 3e-6 for values and input
 # gradients, and 1.3e-5 for the kernel gradient of a larger layer, (32, 16, 16, 32) -> 32.
-TOLERANCE = {"lax": 2e-6, "gemm": 2e-6, "winograd": 1e-5}
+TOLERANCE = {"lax": 2e-6, "gemm": 2e-6, "winograd": 1e-5, "forward_winograd": 1e-5}
 
 # Leading axes, H, W, I, O: even and odd sides, sides unequal, one output, few and many channels.
 SHAPES = (
@@ -103,6 +103,18 @@ def test_value_and_gradients_are_those_of_the_definition(lowering, k, stride, le
         layer = nn.ConvTranspose(o, (k, k), (stride, stride), use_bias=False)
         flax = layer.apply({"params": {"kernel": arrays[1]}}, arrays[0])
         assert_near(flax, expected[0], TOLERANCE["lax"])
+
+
+@pytest.mark.parametrize("lowering", ("lax", "forward_winograd"))
+@of_kernels
+@pytest.mark.parametrize("lead, h, w, i, o", SHAPES)
+def test_tangents_are_those_of_a_linear_map(lowering, k, stride, lead, h, w, i, o):
+    x, kernel, _ = problem(k, stride, lead, h, w, i, o)
+    tangent = np.random.default_rng(1).standard_normal(x.shape).astype(np.float32)
+    of_x = lambda x: conv_transpose(x, kernel, stride, lowering)
+    found = jax.jit(lambda x, tangent: jax.jvp(of_x, (x,), (tangent,))[1])(x, tangent)
+    expected = directly(tangent.astype(np.float64), kernel.astype(np.float64), stride)
+    assert_near(found, expected, TOLERANCE[lowering])
 
 
 @of_kernels

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.config import changed
-from compgen_jax.metrics import probes, registry
+from compgen_jax.metrics import layers, probes, registry
 from compgen_jax.runs import measure, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
@@ -221,7 +221,7 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, caps
 # --- what cannot be measured, and damage ---------------------------------------------------------
 
 
-def test_runs_that_cannot_be_measured_are_named(run):
+def test_runs_that_cannot_be_measured_are_named(run, monkeypatch):
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure(Run.load(run), "probe.r2")
     with pytest.raises(RunError, match="no metric prob here; families are anova, cosine, curve"):
@@ -234,6 +234,10 @@ def test_runs_that_cannot_be_measured_are_named(run):
     for domain in registry.DOMAINS:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.take(broken, measure.metrics_of(domain))
+    monkeypatch.setattr(layers, "MOST_NUMBERS", 99)
+    with pytest.raises(ValueError, match=r"^\d+ features at 64 cells are \d+ numbers; at most 99"):
+        measure.take(Run.load(run), measure.metrics_of("grid"))
+    monkeypatch.undo()
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
