@@ -45,13 +45,12 @@ def tuning(features_BxD, sizes) -> Tuning:
     """Share of every unit's variance over the grid in one factor alone, in interactions (A.2,
     Figure 15) and in one product, which is exact for two factors and, for more, a lower bound by
     alternating least squares. ValueError if the features are not finite."""
+    check_finite("features", features_BxD)
     features, width = np.asarray(features_BxD), max(1, CACHED // len(features_BxD))
     blocks = [features[:, start : start + width] for start in range(0, features.shape[1], width)]
     with ThreadPoolExecutor() as threads:  # NumPy's loops run side by side
         parts = list(threads.map(lambda block: _variances(block, sizes), blocks))
     *terms, product, mean_square = np.concatenate(parts, axis=1)
-    if not np.isfinite(mean_square).all():
-        check_finite("features", features)
     variance = sum(terms)
     varies = variance > 1e-14 * mean_square
     shares = np.stack([*terms, product]) / np.where(varies, variance, np.nan)
@@ -63,21 +62,26 @@ def tuning(features_BxD, sizes) -> Tuning:
 def _variances(features_BxD, sizes):
     """(F + 3, D): variances of the factors' effects, of all interactions and of the best product of
     single-factor functions in them; mean square; zeros of constant units."""
-    features_DxB = np.ascontiguousarray(features_BxD.T, np.float64)
-    varying = (features_DxB != features_DxB[:, :1]).any(axis=1)
-    maps = features_DxB[varying].reshape(-1, *sizes[::-1])
+    block = features_BxD.copy()
+    varying = (block != block[:1]).any(axis=0)
+    features_DxB = np.ascontiguousarray(block[:, varying].T, np.float64)
+    maps = features_DxB.reshape(-1, *sizes[::-1])
     cells = tuple(range(1, maps.ndim))
-    rows = np.zeros((len(sizes) + 3, len(varying)))
-    rows[-1] = np.einsum("db,db->d", features_DxB, features_DxB) / len(features_BxD)
+    mean_square_D = _mean_square(maps)
     maps -= maps.mean(axis=cells, keepdims=True)
     others = [tuple(axis for axis in cells if axis != factor) for factor in reversed(cells)]
     effects = [maps.mean(axis=axes, keepdims=True) for axes in others]
     for effect in effects:
         maps -= effect
-    parts = [part.reshape(len(part), prod(part.shape[1:])) for part in (*effects, maps)]
-    variances = [np.einsum("dc,dc->d", part, part) / part.shape[1] for part in parts]
-    rows[:-1, varying] = *variances, _product_variance(maps)
+    rows = np.zeros((len(sizes) + 3, len(varying)))
+    variances = map(_mean_square, (*effects, maps))
+    rows[:, varying] = *variances, _product_variance(maps), mean_square_D
     return rows
+
+
+def _mean_square(maps):
+    values_DxB = maps.reshape(len(maps), prod(maps.shape[1:]))
+    return np.einsum("db,db->d", values_DxB, values_DxB) / values_DxB.shape[1]
 
 
 def _product_variance(maps):
