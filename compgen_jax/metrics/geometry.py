@@ -9,13 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 POINTS_AT_ONCE = 8  # bounds memory: the Jacobians of so many points are held at a time
+MOST_NUMBERS = 2**29  # of one network: 2 GiB, and as much before training
 VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 
 
-def features(activations_of: Callable, inputs):
-    """Every layer at every input, (B, D): a pytree as of `activations_of`, a function of one."""
+def features(activations_of: Callable, inputs) -> dict:
+    """Every layer at every input, {layer: (B, D)}; `activations_of` is a function of one input.
+    ValueError for more than `MOST_NUMBERS` in all, before anything is computed."""
     flat = lambda code: jax.tree.map(jnp.ravel, activations_of(code))
-    return jax.lax.map(flat, inputs, batch_size=POINTS_AT_ONCE)
+    layers = jax.lax.map(flat, inputs, batch_size=POINTS_AT_ONCE)
+    cells, total = len(layers["output"]), sum(layer.size for layer in layers.values())
+    if total > MOST_NUMBERS:
+        raise ValueError(
+            f"{total // cells} features at {cells} cells: at most {MOST_NUMBERS} numbers can be "
+            "measured"
+        )
+    return layers
 
 
 def metric_tensors(activations_of: Callable, points_BxF, real_F=None):

@@ -19,7 +19,6 @@ from compgen_jax.metrics import (
 from compgen_jax.metrics.registry import layer_metric
 
 AGREEMENTS = ("binary", "true", "partial", "cross_binary", "cross_true", "cross_partial")
-MOST_NUMBERS = 2**29  # 2 GiB; as many before training
 BORDER = 2  # cells: where the grid's end cuts what a task draws
 VOLUME_NUMBERS = tuple(
     f"volume.{name}" for name in ("log10_ratio", "inner_log10_ratio", "inner_effect", "ood_spread")
@@ -90,14 +89,6 @@ class Layer:
     def kernel(self):
         """(B, B) cosine similarity; None for constant features."""
         return None if self.gram is None else kernels.cosine(self.gram)
-
-
-def check_size(layers: dict):
-    """ValueError for layers (B, D) that measuring would not hold in 4 GiB or so."""
-    cells, total = len(layers["output"]), sum(layer.size for layer in layers.values())
-    if total > MOST_NUMBERS:
-        size = f"{total // cells} features at {cells} cells are {total} numbers"
-        raise ValueError(f"{size}; at most {MOST_NUMBERS} can be measured")
 
 
 def example(domain: str) -> Layer:

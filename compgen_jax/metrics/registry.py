@@ -57,6 +57,16 @@ def layer_metric(
     return register
 
 
+def measured_with(name: str | None) -> list[Metric]:
+    """The metric of a name; of one of the prediction all of the prediction, as claims ask for
+    several."""
+    metrics = [metric for metric in METRICS if name in metric.names]
+    for metric in metrics:
+        if metric.of_output:
+            return [m for m in METRICS if m.of_output and m.domain == metric.domain]
+    return metrics
+
+
 def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[str, float]:
     """All numbers of a layer. Raises TypeError for what is not one number."""
     by_name = {}

@@ -65,10 +65,10 @@ def largest_squares(matrices_DxYxX):
         diagonal.append(np.einsum("dx,dx->d", vector_DxX, next_DxX))
         next_DxX -= diagonal[-1][:, None] * vector_DxX + couplings[-1][:, None] * before_DxX
         length_D = np.linalg.norm(next_DxX, axis=1)
-        goes_on = length_D > VANISHING * total_D  # else nothing is left but rounding
-        couplings.append(np.where(goes_on, length_D, 0))
-        inverse_D = np.where(goes_on, 1 / np.where(goes_on, length_D, 1), 0)
-        before_DxX, vector_DxX = vector_DxX, next_DxX * inverse_D[:, None]
+        # below it nothing is left but rounding, and the vector becomes 0
+        couplings.append(np.where(length_D > VANISHING * total_D, length_D, 0))
+        divisor_D = np.where(couplings[-1] > 0, couplings[-1], np.inf)
+        before_DxX, vector_DxX = vector_DxX, next_DxX / divisor_D[:, None]
     largest_D, error_D = largest_of_tridiagonals(np.stack(diagonal), np.stack(couplings))
     uncertain = error_D > UNCERTAIN * largest_D
     matrices = matrices_DxYxX[uncertain]

@@ -46,7 +46,7 @@ def tuning(features_BxD, sizes) -> Tuning:
     Figure 15) and in one product, which is exact for two factors and, for more, a lower bound by
     alternating least squares. ValueError if the features are not finite."""
     check_finite("features", features_BxD)
-    features, width = np.asarray(features_BxD), max(1, CACHED // len(features_BxD))
+    features, width = np.asarray(features_BxD), CACHED // len(features_BxD)
     blocks = [features[:, start : start + width] for start in range(0, features.shape[1], width)]
     with ThreadPoolExecutor() as threads:  # NumPy's loops run side by side
         parts = list(threads.map(lambda block: _variances(block, sizes), blocks))

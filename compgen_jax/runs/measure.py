@@ -101,8 +101,8 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     """What is known of a run, this metric included. None: all metrics of the grid or, without one,
     of the task's points, or some `families` such as 'probe'.
 
-    Of a run at several steps only this metric's function is measured, or all of the prediction.
-    Raises RunError for what cannot be.
+    Of a run at several steps only this metric is measured, with `registry.measured_with` it. Raises
+    RunError for what cannot be.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
@@ -111,12 +111,10 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     known = end.measured = end.measured or read(end.numbers_path) or Measured()
     if metric and known.has(metric, steps):
         return known
-    wanted = [candidate for candidate in METRICS if metric in candidate.names]
+    wanted = registry.measured_with(metric)
     domain = "grid" if metric or tasks.has_grid(tasks.on_grid(run.task)) else "points"
     if wanted:
         domain = wanted[0].domain
-        if wanted[0].of_output:  # claims ask for several
-            wanted = [other for other in METRICS if other.of_output and other.domain == domain]
     if not (wanted and run.steps):
         wanted, steps = metrics_of(domain, families), last
     missing = [candidate for candidate in wanted if not known.has(candidate.names[0], steps)]
@@ -133,8 +131,7 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
         with directory.kept_where_possible(run.path):
             _write(end.numbers_path, known, run.task)
     if metric and not known.has(metric, run.steps or last):
-        at_steps = " at earlier steps" if known.has(metric, last) else ""
-        raise RunError(f"{run.path}: there is no metric {metric}{at_steps}")
+        raise RunError(f"{run.path}: there is no metric {metric} at step {min(run.steps or last)}")
     return known
 
 
@@ -318,11 +315,9 @@ class Grid(Recorder):
             mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
             # for each factor, its part of a code beside the others' mean
             part_E = np.repeat(range(len(task.parts)), task.parts)
-            keeps = [part_E[None] == f for f in range(len(task.parts))]
-            return [jnp.where(keep, codes, mean_code[None]) for keep in keeps]
+            parts = range(len(task.parts))
+            return [jnp.where(part_E[None] == f, codes, mean_code[None]) for f in parts]
 
-        of_inputs = lambda key: self.features(self.init(key), self.inputs)
-        layers.check_size(jax.eval_shape(of_inputs, jax.random.key(0)))
         self.dataset = jax.jit(partial(loop.dataset_of, task))
         self.code_parts = jax.jit(code_parts)
 

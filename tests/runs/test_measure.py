@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from compgen_jax.config import changed
-from compgen_jax.metrics import layers, probes, registry
+from compgen_jax.metrics import geometry, probes, registry
 from compgen_jax.runs import measure, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
@@ -234,8 +234,8 @@ def test_runs_that_cannot_be_measured_are_named(run, monkeypatch):
     for domain in registry.DOMAINS:
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.take(broken, measure.metrics_of(domain))
-    monkeypatch.setattr(layers, "MOST_NUMBERS", 99)
-    with pytest.raises(ValueError, match=r"^\d+ features at 64 cells are \d+ numbers; at most 99"):
+    monkeypatch.setattr(geometry, "MOST_NUMBERS", 99)
+    with pytest.raises(ValueError, match=r"^\d+ features at 64 cells: at most 99 numbers"):
         measure.take(Run.load(run), measure.metrics_of("grid"))
     monkeypatch.undo()
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
