@@ -128,10 +128,9 @@ class Claim:
     cases: fields by which names of runs and the sentence are filled in. The field `case`, or else
     all values but those of `NO_LABEL`, is the case of the row; `setting` is its setting. Networks
     of a case with `as_trained` are judged whatever they learnt. runs: argument -> name of a run;
-    one with a '*' stands for the list of all runs that match. figure_setting: the setting at which,
-    at the papers' size, the networks are those of the paper's figure. after: whether the criterion
-    was written when networks of its kind had been looked at. sentence: by default the docstring of
-    the function.
+    one with a '*' stands for the list of all runs that match. network: whose the runs are at the
+    papers' size, unless the case says so. after: whether the criterion was written when networks of
+    its kind had been looked at. sentence: by default the docstring of the function.
     """
 
     name: str
@@ -139,7 +138,7 @@ class Claim:
     figure: str = ""
     cases: tuple[dict, ...] = ({},)
     runs: dict[str, str] | None = None
-    figure_setting: str = ""
+    network: str = "text"
     after: bool = False
     sentence: str = ""
 
@@ -159,11 +158,11 @@ class Claim:
 
 
 def claim(name: str, *, runs: dict, cases: Iterable[dict] = ({},), **fields) -> Callable:
-    """Makes a `Claim` of a function; `fields` are `figure`, `figure_setting` and `after`."""
+    """Makes a `Claim` of a function; `fields` are `figure`, `network` and `after`."""
     return lambda function: Claim(name, function, runs=runs, cases=tuple(cases), **fields)
 
 
-NO_LABEL = "setting", "figure_setting", "as_trained"  # fields of a case that do not name it
+NO_LABEL = "setting", "network", "as_trained"  # fields of a case that do not name it
 
 
 def label(case: dict) -> str:
@@ -193,8 +192,8 @@ def judge(
     claim: Claim, runs: dict, case: dict | None = None, scale: str = "", setting: str = ""
 ) -> dict | None:
     """The row of a claim, judged by runs by argument; None if it yields no condition. `network` is
-    'figure' for the networks of the paper's figure, 'text' for others of the paper's text, else
-    'ours'."""
+    'figure' for the networks of the paper's figure, 'text' for others of the paper's text, 'longer'
+    for these trained until they are right, else 'ours'."""
     case, first = case or {}, next(iter(runs.values()))
     seeds = list((first[0] if isinstance(first, list) else first).seeds)
     fields = (case.keys() & inspect.signature(claim.function).parameters.keys()) - runs.keys()
@@ -219,9 +218,9 @@ def judge(
     if untrained and not case.get("as_trained"):
         verdict, reason = INCONCLUSIVE, untrained
     setting = setting or case.get("setting", BASE)
-    network = "text" if scale == "paper" and setting == BASE else "ours"
-    if scale == "paper" and setting == case.get("figure_setting", claim.figure_setting):
-        network = "figure"
+    network = "ours"
+    if scale == "paper" and setting == case.get("setting", BASE):
+        network = case.get("network", claim.network)
     criterion = [f"{name} {number['must be']}" for name, number in conditions.items()]
     return {
         "claim": claim.name,

@@ -177,21 +177,19 @@ def test_rows_of_settings_stay_while_the_criterion_is_the_same():
 
 
 @pytest.mark.parametrize(
-    ("scale", "setting", "figure_setting", "network"),
+    ("scale", "case", "setting", "network"),
     [
-        ("quick", "base", "base", "ours"),
-        ("paper", "base", "base", "figure"),
-        ("paper", "authors'", "authors'", "figure"),
-        ("paper", "base", "authors'", "text"),
-        ("paper", "upright", "base", "ours"),
+        ("quick", {}, "", "ours"),
+        ("paper", {}, "", "figure"),
+        ("paper", {"network": "longer"}, "base", "longer"),
+        ("paper", {"setting": "authors'"}, "", "figure"),
+        ("paper", {}, "upright", "ours"),
     ],
 )
-def test_a_row_says_whose_network_was_judged(scale, setting, figure_setting, network):
-    said = claim_of(HIGH, figure_setting=figure_setting)
-    assert judge(said, RUN, {"setting": setting}, scale)["network"] == network
-    assert judge(said, RUN, {}, scale, setting)["network"] == network
-    of_case = {"setting": setting, "figure_setting": setting}
-    assert judge(said, RUN, of_case, scale)["network"] == {"quick": "ours"}.get(scale, "figure")
+def test_a_row_says_whose_network_was_judged(scale, case, setting, network):
+    said = claim_of(HIGH, network="figure")
+    assert judge(said, RUN, case, scale, setting)["network"] == network
+    assert judge(claim_of(HIGH), RUN, {}, "paper")["network"] == "text"
 
 
 def test_seeds_that_do_it_are_counted():

@@ -4,6 +4,7 @@ import pytest
 
 from compgen_jax import presets
 from compgen_jax.catalog import FORCED_RENDERING, PAPERS
+from compgen_jax.claims import BASE
 from compgen_jax.config import changed, identity
 from compgen_jax.papers import variations, verdicts
 from compgen_jax.papers.variations import SCALES, Group, Preset, times, training_time
@@ -39,6 +40,8 @@ def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(pape
     }
     assert quick == {one.name for one in runs.values() if one.name.endswith("_quick")}
     assert len({one.name for one in runs.values()}) == len(runs)
+    cases = [case for claim in paper.claims for case in claim.cases]
+    assert all(case.get("setting", BASE) for case in cases)
     groups = paper.settings if scale == "quick" else ()
     varied = make.configs_at_settings(groups, runs)
     assert len(varied) == sum(len(group.bases) * len(group.settings) for group in groups)

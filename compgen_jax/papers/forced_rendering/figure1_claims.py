@@ -21,23 +21,24 @@ from compgen_jax.papers.forced_rendering.image_quantities import (
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 ID_GATE = "share rendered ID"
 # Figure 1b, c are of the authors' networks; that of the bump code here has half of its channels
-OF_FIGURE = {"figure_setting": "the authors' network"}
-AUTHORS = OF_FIGURE | {"setting": "the authors' network", "as_trained": True}
+AUTHORS = {"setting": "the authors' network", "network": "figure", "as_trained": True}
 CNNS = (
-    OF_FIGURE | {"case": "bump", "run": "bump_cnn"},
-    OF_FIGURE | {"case": "ramp", "run": "ramp_cnn"},
+    {"case": "bump", "run": "bump_cnn"},
+    {"case": "ramp", "run": "ramp_cnn", "network": "longer"},
     {"case": "onehot", "run": "onehot_cnn"},
     {"case": "positional", "run": "positional_cnn"},
-    OF_FIGURE
-    | {"case": "ramp", "run": "ramp_cnn_50_epochs", "as_trained": True}
+    {"case": "ramp", "run": "ramp_cnn_50_epochs", "as_trained": True}
     | {"setting": "the paper's 50 epochs"},
     AUTHORS | {"case": "ramp", "run": "ramp_cnn_authors"},
     AUTHORS | {"case": "bump", "run": "bump_cnn_authors_128"},
 )
 NETWORKS = (
     *(network | {"code": network["case"], "model": "CNN"} for network in CNNS),
-    {"case": "bump, MLP", "run": "bump_mlp", "code": "bump", "model": "MLP"},
-    {"case": "ramp, MLP", "run": "ramp_mlp", "code": "ramp", "model": "MLP"},
+    *(
+        {"case": f"{code}, MLP", "run": f"{code}_mlp", "network": "longer"}
+        | {"code": code, "model": "MLP"}
+        for code in ("bump", "ramp")
+    ),
 )
 SMOOTH_CODES = tuple(network for network in CNNS if network["case"] != "onehot")
 

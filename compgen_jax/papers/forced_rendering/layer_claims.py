@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from compgen_jax.claims import (
-    BASE,
     TINY,
     above,
     below,
@@ -45,8 +44,9 @@ CNNS += [
     for depth in (2, 3, 5, 6)
 ]
 for case in CNNS:
-    case["figure_setting"] = BASE if case["case"].startswith("bump") else ""
-AS_TRAINED = {"figure_setting": BASE, "as_trained": True}
+    case["network"] = "figure" if case["case"].startswith("bump") else "longer"
+LONGER = {"network": "longer"}
+AS_TRAINED = {"network": "figure", "as_trained": True}
 CNNS = (*CNNS, experiment("ramp", ", 50 epochs", net="ramp_cnn_50_epochs", **AS_TRAINED))
 # MLPs that train until they are right, and the own ones of Figures 13 and 14, of 20 epochs; and the
 # CNNs of their code, of which that of the nearest depth is compared
@@ -60,8 +60,8 @@ MLPS = tuple(
         **fields,
     )
     for code, words, mlp, conv, convs, fields in (
-        ("bump", "", "bump_mlp", "bump_cnn", "bump_cnn_depth*", {}),
-        ("ramp", "", "ramp_mlp", "ramp_cnn", "ramp_cnn_depth*", {}),
+        ("bump", "", "bump_mlp", "bump_cnn", "bump_cnn_depth*", LONGER),
+        ("ramp", "", "ramp_mlp", "ramp_cnn", "ramp_cnn_depth*", LONGER),
         ("bump", ", 20 epochs", "bump_mlp_20_epochs", "bump_cnn", "bump_cnn_depth*", AS_TRAINED),
         (
             "ramp",

@@ -5,7 +5,7 @@ Only the network without penalties must be trained, as what the others lose is p
 
 import numpy as np
 
-from compgen_jax.claims import BASE, above, below, claim, exact_id, learnt
+from compgen_jax.claims import above, below, claim, exact_id, learnt
 from compgen_jax.claims import median_over_checkpoints as late_median
 from compgen_jax.metrics import embeddings, geometry
 from compgen_jax.metrics.evaluation import CellResults
@@ -169,7 +169,7 @@ def roughness(cells: CellResults, over_NxN=None):
 @claim(
     "C15",
     figure="Fig 3d",
-    figure_setting=BASE,  # the authors' notebook has both networks
+    network="figure",  # the authors' notebook has both networks
     cases=[{"case": "onehot"}],
     runs={"none": "lowrank_none", "both": "lowrank_both"},
 )

@@ -17,8 +17,11 @@ from compgen_jax.papers.forced_rendering.image_quantities import best_of, explai
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
 CLEARLY = 0.05  # of R^2, of which a true bump has .0004 more than other points
 MOST = 0.75  # of an ideal superposer's R^2, of which the nearest seen image has .52 to .55
-# The figure's networks were trained on 20,000 samples, and are not among the runs.
-OF_SUMS = [network | {"figure_setting": ""} for network in CNNS if network["case"] in CONSTRUCTION]
+OF_SUMS = [network for network in CNNS if network["case"] in CONSTRUCTION]
+# The figure's own networks were trained on 20,000 samples, and are not among the runs.
+OF_SUMS = [
+    case | {"network": "ours"} if case.get("network") == "figure" else case for case in OF_SUMS
+]
 
 # --- C4: superpositions ------------------------------------------------------------------------
 
@@ -85,11 +88,12 @@ def draws_what_the_wide_network_draws(net):
 # --- C5: similarity ----------------------------------------------------------------------------
 
 # Figure 8 has a ramp's network of 15 epochs; that of the bump code is unknown.
-OF_FIGURE = {"setting": "the paper's 15 epochs", "figure_setting": "the paper's 15 epochs"}
+OF_FIGURE = {"setting": "the paper's 15 epochs", "network": "figure"}
 OF_KERNELS = {
     "figure": "Fig 1e, 8",
     "cases": [
-        *({"case": code, "run": f"{code}_cnn"} for code in CONSTRUCTION),
+        {"case": "bump", "run": "bump_cnn"},
+        {"case": "ramp", "run": "ramp_cnn", "network": "longer"},
         OF_FIGURE | {"case": "ramp", "run": "ramp_cnn_15_epochs", "as_trained": True},
     ],
     "runs": {"net": "{run}"},

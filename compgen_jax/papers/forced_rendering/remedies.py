@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax.claims import (
+    BASE,
     above,
     claim,
     learnt,
@@ -37,7 +38,7 @@ WEIGHTS = "lesser stripe", "greater stripe", "product"
 ALONE = tuple(
     {"case": "bump", "setting": setting, "as_shown": name}
     for name, setting in (
-        ("", ""),
+        ("", BASE),
         ("_upright", "upright, code zero"),
         ("_off_grid", "inverted, code off the grid"),
         ("_upright_off_grid", "upright, code off the grid"),

@@ -199,7 +199,9 @@ OF_SETTINGS = (
 )
 
 
-@claim("C11", figure="Fig 4c", cases=OF_SETTINGS, runs={"sweep": "{run}"}, after=True)
+@claim(
+    "C11", figure="Fig 4c", cases=OF_SETTINGS, runs={"sweep": "{run}"}, network="ours", after=True
+)
 def images_in_proportion(sweep, scheme, score=RIGHT, epochs=None, everywhere=False):
     """{case} need images in proportion to {power} for the right x and y."""
     readings = searched(sweep) if everywhere else [Reading("none", "real", ENOUGH, score)]
