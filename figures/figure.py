@@ -21,15 +21,15 @@ FIGURES: dict[str, "Figure"] = {}  # in the order in which their modules are imp
 class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
-    whether it is drawn without being named in `--only`.  numbers: finished runs by name -> the rows
-    of the table NAME.csv that is written beside the picture, if any."""
+    whether it is drawn without being named in `--only`.  also: runs
+    that it shows, too, where they are finished."""
 
     name: str
     draw: Callable
     runs: tuple[str, ...] | Callable
     scale: str = ""
     by_default: bool = True
-    numbers: Callable | None = None
+    also: tuple[str, ...] = ()
 
     def shows(self, names, scale: str) -> list[str]:
         """Those of the names that the figure shows at a scale, in their order."""

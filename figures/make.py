@@ -2,7 +2,7 @@
 
     compgen-jax figures --scale=quick --workdir=runs/quick [--only=fig1,codes,K10]
 
-Writes DIR/figures/*.png and *.pdf (the numbers of some as *.csv), DIR/claims.json, DIR/RESULTS.md
+Writes DIR/figures/*.png and *.pdf (their numbers as *.csv), DIR/claims.json, DIR/RESULTS.md
 and, of four networks together, DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps
 in DIR/sweeps/, one directory for each config; none is trained twice. `--runs=DIR,...` names
 directories whose finished runs are used as well. A figure is drawn as soon as its runs are trained.
@@ -22,7 +22,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
 from absl import flags
 
 from compgen_jax import claims, cli
@@ -87,12 +86,11 @@ def main():
         runs |= verdicts.load(configs, paths)
         for name in [name for name, names in undrawn.items() if {*names} <= runs.keys()]:
             figure, of_figure = FIGURES[name], {run: runs[run] for run in undrawn.pop(name)}
+            also = {run: plan.configs[run] for run in figure.also if run in plan.configs}
+            of_figure |= verdicts.load(also, paths)
             stem = workdir / "figures" / name
             about = {"Title": name, "Source": ", ".join(of_figure)}
             plotting.write(figure.draw(of_figure), stem, about)
-            if figure.numbers:
-                table = pd.DataFrame(figure.numbers(of_figure)).to_csv(index=False)
-                directory.write_text(Path(f"{stem}.csv"), table)
             say(f"drew {stem}.png and .pdf")
     others = {name: config for name, config in plan.configs.items() if name not in runs}
     runs |= verdicts.load(others, paths)

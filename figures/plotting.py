@@ -32,7 +32,9 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib.ticker import NullFormatter
+import pandas as pd
+from matplotlib.colors import to_hex
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
@@ -46,7 +48,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
 SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
-DOTS = 150  # to an inch
+DOTS = 200  # to an inch
 AXES = tomllib.loads(Path(__file__).with_name("axes.toml").read_text(encoding="utf-8"))
 ID_COLOR, OOD_COLOR = "#2b7bba", "#e34a33"
 TONES = VIOLET, GREEN, GOLD, PINK, GREY = "#54278f", "#1b9e77", "#b8860b", "#cc79a7", "0.35"
@@ -246,6 +248,38 @@ def median_seed(cells, score: str = "rendered") -> int:
 # --- numbers over seeds ------------------------------------------------------------------------
 
 
+def remember(axis, positions, values_TxK, color="none", mark: str = ""):
+    """Keeps numbers by seed, drawn at K positions or one, for `numbers_of`."""
+    values_TxK = np.reshape(values_TxK, (len(values_TxK), -1))
+    positions_TxK = np.broadcast_to(positions, values_TxK.shape)
+    numbers = vars(axis).setdefault("numbers", [])
+    numbers.append((positions_TxK, values_TxK, to_hex(color, True), mark))
+
+
+def numbers_of(figure) -> pd.DataFrame:
+    """The numbers by seed that a figure draws, a row for each: its panel, the name of its colour in
+    a legend, its mark, where it stands, the seed's index and the value."""
+    names, rows, letter = {}, [], ""
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            if isinstance(handle, plt.Line2D):
+                names.setdefault(to_hex(handle.get_color(), True), " ".join(label.split()))
+    for axis in figure.axes:
+        letters = [text.get_text() for text in axis.texts if text.get_fontweight() == "bold"]
+        letter = letters[0] if letters else letter
+        panel = " ".join(f"{letter} {axis.get_label()}".split())
+        words = [along.get_major_formatter() for along in (axis.xaxis, axis.yaxis)]
+        words = [ticks for ticks in words if isinstance(ticks, FuncFormatter)]
+        for positions_TxK, values_TxK, color, mark in getattr(axis, "numbers", ()):
+            for (seed, k), value in np.ndenumerate(values_TxK):
+                point = positions_TxK[seed, k]
+                if words and not isinstance(point, str):
+                    point = " ".join(str(words[0](round(point), 0)).split()) or point
+                rows.append((panel, names.get(color, ""), mark, point, seed, value))
+    columns = "panel", "series", "mark", "point", "seed", "value"
+    return pd.DataFrame(rows, columns=columns).dropna(subset="value")
+
+
 def point_with_interval(axis, position, number, per_seed=(), across=False, dots="0.6", **kwargs):
     """A mean with its 95% interval, and the seeds as dots; `across`: the number is along x."""
     value, (low, high) = number["value"], number["ci95"]
@@ -262,8 +296,10 @@ def point_with_interval(axis, position, number, per_seed=(), across=False, dots=
 def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
     """Mean, interval and seeds of one number; nothing where no seed has a value."""
     finite = np.asarray(values_T)[np.isfinite(values_T)]
+    style = {"markersize": 4} | kwargs
     if len(finite):
-        point_with_interval(axis, position, mean(finite), finite, **{"markersize": 4} | kwargs)
+        point_with_interval(axis, position, mean(finite), finite, **style)
+        remember(axis, position, values_T, style.get("color", "none"), style.get("fmt", ""))
 
 
 def geometric_mean(values_T) -> dict:
@@ -315,41 +351,49 @@ def show_shares(axis, runs: dict):
 
 
 def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwargs):
-    """Mean, with `log` the geometric one, and interval, as a line and a band. Returns (3, K)."""
+    """Mean, with `log` the geometric one, and interval, which ends at 1 where no value is above, as
+    a line and a band. Returns (3, K)."""
     band = np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
+    if not log and np.nanmax(values_TxK) <= 1:
+        band = np.minimum(band, 1)
     axis.plot(x_K, band[0], line, color=color, **kwargs)
     axis.fill_between(x_K, *band[1:], color=color, alpha=0.15, linewidth=0)
+    remember(axis, x_K, values_TxK, color, line)
     return band
 
 
-def draw_line(axis, values_TxL, end, color, linestyle, label, log: bool = False):
-    """One network's number by layer; the last, the image, at `end`."""
+def draw_line(axis, values_TxL, end, color, linestyle, label):
+    """One network's number by layer up to the last hidden one; apart, the image's, of layer
+    `end`."""
     values_TxL = np.asarray(values_TxL)
     inner = np.arange(values_TxL.shape[1] - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
-    means = draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, log, **style)[0]
-    image, low, high = draw_band(axis, [end], values_TxL[:, -1:], linestyle, color, log)[:, 0]
-    style = {"color": color, "linewidth": 0.6, "alpha": 0.6}
-    axis.plot([inner[-1], end], [means[-1], image], linestyle, **style)
-    style = {"fmt": "o"} if linestyle == "-" else SEEN
-    style = {"color": color, "markersize": 3, "capsize": 1.5, "linewidth": 0.8} | style
+    draw_band(axis, inner, values_TxL[:, :-1], linestyle, color, **style)
+    end += 1  # a gap between
+    image, low, high = draw_band(axis, [end], values_TxL[:, -1:], linestyle, color)[:, 0]
+    style = {"fmt": "D"} if linestyle == "-" else SEEN
+    style = {"color": color, "markersize": 4, "capsize": 2, "linewidth": 0.8} | style
     point_with_interval(axis, end, {"value": image, "ci95": (low, high)}, **style)
 
 
 def name_layers(axis, count: int, every: int = 1):
     """Ticks at all layers; `every` second is named, say, and the image."""
     names = [str(index) if index % every == 0 else "" for index in range(count)]
-    axis.set_xticks(range(count), ["code", *names[1:-1], "image"])
+    axis.set_xticks([*range(count - 1), count], ["code", *names[1:-1], "image"])
+    axis.axvline(count - 1, **FAINT)
 
 
 # --- files -------------------------------------------------------------------------------------
 
 
 def write(figure, stem, about=None):
-    """Writes STEM.png, with texts `about` it, and STEM.pdf, without a date; closes the figure."""
-    png, pdf = io.BytesIO(), io.BytesIO()
+    """Writes STEM.png, with texts `about` it, STEM.pdf, without a date, and, if any are kept, its
+    numbers, STEM.csv; closes the figure."""
+    png, pdf, table = io.BytesIO(), io.BytesIO(), numbers_of(figure)
     figure.savefig(png, format="png", dpi=DOTS, metadata=about)
     figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
     directory.write_bytes(Path(f"{stem}.png"), png.getvalue())
     directory.write_bytes(Path(f"{stem}.pdf"), pdf.getvalue())
+    if len(table):
+        directory.write_text(Path(f"{stem}.csv"), table.to_csv(index=False, float_format="%.6g"))
     plt.close(figure)

@@ -16,7 +16,7 @@ from compgen_jax.tasks import holdouts
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import contracts
-from figures import committed, quoted
+from figures import committed, plotting, quoted
 from figures.benchmark import benchmark_tables
 from figures.tables import table
 from tests.command import blocks, run
@@ -138,25 +138,20 @@ def test_the_readme_and_findings_say_what_came_out():
 def shares_by_distance() -> list[str]:
     """The share rendered by distance to the nearest ID cell, by a network and by KRR."""
     titles = {
-        ("bump_cnn", "interpolator"): "KRR",
-        ("bump_cnn", "cells"): "upsampling CNN",
-        ("bump_cnn_stripes", "cells"): "the same, single-factor images in training",
-        ("pixels_own_bump", "cells"): "coordinate MLP, untied",
-        ("pixels_shared_bump", "cells"): "coordinate MLP, tied",
+        "interpolation": "KRR",
+        "convolutional decoder": "upsampling CNN",
+        "the same, stripes added": "the same, single-factor images in training",
+        "per pixel, own weights": "coordinate MLP, untied",
+        "per pixel, shared weights": "coordinate MLP, tied",
     }
-    folder = committed.RESULTS / "quick/figures"
-    every = pd.concat([pd.read_csv(folder / f"{name}.csv") for name in ("codes", "drawings")])
+    every = pd.read_csv(committed.RESULTS / "quick/figures/drawings.csv")
     lines = []
-    for (network, predictor), title in titles.items():
-        shares = every[(every.run == network) & (every.predictor == predictor)]
+    for name, title in titles.items():
+        by_distance = every[every.panel == name].groupby("point").value
         how = "%." if title == "KRR" else "%"
-        numbers = [
-            quoted.formatted({"value": row.rendered, "ci95": [row.low, row.high]}, how)
-            for row in shares.drop_duplicates("distance").itertuples()
-        ]
-        lines.append((title, *numbers))
-    levels = (f"{level:g}" for level in sorted(every.distance.unique()))
-    return table(("network", *levels), lines)
+        shares = [plotting.mean_share(values) for _, values in by_distance]
+        lines.append((title, *(quoted.formatted(share, how) for share in shares)))
+    return table(("network", *sorted(every.point.unique())), lines)
 
 
 def test_the_readme_stays_short():

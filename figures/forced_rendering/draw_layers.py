@@ -1,21 +1,19 @@
-"""Figures 2 and 10 to 14, and ranks: layers of decoders of every depth, and what they draw."""
+"""Figures 2 and 10 to 14: layers of decoders of every depth, and what they draw."""
 
 import numpy as np
 
-from compgen_jax.metrics import evaluation, kernels, spectra
+from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.layer_claims import depth_of
 
 from .. import plotting
 from ..figure import figure
 from . import factor_maps
-from .lookup import CODES, by_depth, flat
+from .lookup import CODES, by_depth, median_images
 
 EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
-RANKS = "numerical_rank", "energy_rank", "participation_ratio"
-RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
 LINES = "probe.ood_r2", "factorization.mean_of_ratios", "anova.interaction_ood"  # of Figure 2
-# of the held-out region's width and height: a corner, two edges and the centre
-POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
+# of the held-out region's width and height: a corner, an edge and the centre
+POINTS = ((0.1, 0.1), (0.3, 0.85), (0.5, 0.5))
 
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
@@ -30,19 +28,23 @@ def draw_layers(runs):
     for row, metric in zip(axes, LINES, strict=True):
         for axis, code in zip(row, CODES, strict=True):
             _draw_lines(axis, networks, code, metric)
-    plotting.set_panels("fig2", "abcdgh", np.ravel(axes))
+    depths = {
+        code: ", ".join(str(depth_of(run)) for run in of_code) for code, of_code in networks.items()
+    }
+    plotting.set_panels("fig2", "abcdgh", np.ravel(axes), **depths)
     for axis, code in zip(axes[0], CODES, strict=True):
         _draw_lines(axis, networks, code, "probe.id_r2", dashed=True)
     plotting.label_mark(axes[0][0], "OOD", "-")
     plotting.label_mark(axes[0][0], "ID", "--")
     axes[0][0].set_ylim(max(-1, axes[0][0].get_ylim()[0]), None)
-    axes[0][0].legend(loc="lower left")
-    columns = max(len(runs[-1].layer_names) for runs in networks.values())
+    plotting.legend_below(above, ncols=8)
+    deepest = [networks[code][-1] for code in CODES]
+    columns = max(len(run.layer_names) for run in deepest)
     strips = maps.subplots(len(CODES), columns)
-    for row, code, letter in zip(strips, CODES, "ef", strict=True):
-        run = networks[code][-1]
-        image = factor_maps.show_volumes(row, run)
-        plotting.panel(row[0], letter, f"{code.capitalize()} code, depth {depth_of(run)}")
+    image = factor_maps.show_volumes(strips, deepest)
+    for row, code, run, letter in zip(strips, CODES, deepest, "ef", strict=True):
+        title = f"{code.capitalize()} code, depth {depth_of(run)}"
+        plotting.panel(row[0], letter, title, up=16)
     factor_maps.volume_bar(maps, image, ax=strips, pad=0.01, aspect=14, shrink=0.8)
     return picture
 
@@ -54,11 +56,11 @@ def _draw_lines(axis, networks, code, metric, dashed=False):
     end = max(len(run.layer_names) for run in runs_of_all) - 1
     depths = sorted({depth_of(run) for run in runs_of_all})
     colors = dict(zip(depths, plotting.shades(len(depths)), strict=True))
-    for run in networks[code]:
+    for index, run in enumerate(networks[code]):
         label = None if dashed else f"depth {depth_of(run)}"
         style = colors[depth_of(run)], "--" if dashed else "-", label
-        is_rank = metric.startswith("spectrum")
-        plotting.draw_line(axis, run.layers(metric), end, *style, log=is_rank)
+        beside = end + 0.2 * (index - 1)  # no image's mark hides another
+        plotting.draw_line(axis, run.layers(metric), beside, *style)
     plotting.name_layers(axis, end + 1)
 
 
@@ -72,26 +74,22 @@ def _draw_lines(axis, networks, code, metric, dashed=False):
 def draw_volumes(runs):
     networks = sorted(runs.values(), key=depth_of)
     columns = max(len(run.layer_names) for run in networks)
-    picture = plotting.new_figure(plotting.WIDTH, len(networks) + 1.6)
+    picture = plotting.new_figure(plotting.WIDTH, 0.85 * len(networks) + 1.3)
     volumes, probe_r2 = picture.subfigures(1, 2, width_ratios=[3.6, 1])
     maps = volumes.subplots(len(networks), columns, squeeze=False)
     probes = probe_r2.subplots(len(networks), 1, squeeze=False)[:, 0]
+    image = factor_maps.show_volumes(maps, networks)
     for row, probe, run in zip(maps, probes, networks, strict=True):
-        image = factor_maps.show_volumes(row, run)
-        ratios = run.layers("volume.log10_ratio").mean(axis=0)
-        for axis, ratio in zip(row, ratios, strict=False):
-            axis.set_title(axis.get_xlabel(), pad=2, loc="center")
-            axis.set_xlabel(
-                f"{ratio:+.2f}".replace("-", plotting.MINUS), fontsize=plotting.SMALL, labelpad=2
-            )
         row[0].set_ylabel(f"depth {depth_of(run)}")
+        for axis in (row[0], probe):
+            axis.set_label(f"depth {depth_of(run)}")  # in the table of numbers
         for region, color, line in (
             ("id", plotting.ID_COLOR, "--"),
             ("ood", plotting.OOD_COLOR, "-"),
         ):
             r2 = run.layers(f"probe.{region}_r2")
             plotting.draw_line(probe, r2, columns - 1, color, line, region.upper())
-        plotting.name_layers(probe, columns, every=2)
+        plotting.name_layers(probe, columns, every=4)
         probe.set(ylabel="probe R²", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
     probe.set_xlabel("layer")
     plotting.legend_below(probe_r2, probe)
@@ -99,39 +97,21 @@ def draw_volumes(runs):
     return picture
 
 
-@figure("ranks", runs=EVERY_DEPTH, by_default=False)
-def draw_ranks(runs):
-    networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
-    picture = plotting.new_figure(plotting.WIDTH, 4.6)
-    axes = picture.subplots(len(CODES), len(RANKS), sharex=True, sharey=True)
-    for row, code in zip(axes, CODES, strict=True):
-        truths = flat(networks[code][0].cells.truths)
-        true = spectra.spectrum(kernels.gram(truths, center=True))
-        for axis, name in zip(row, RANKS, strict=True):
-            _draw_lines(axis, networks, code, f"spectrum.{name}")
-            axis.axhline(getattr(true, name), **plotting.DOTTED, label="true images")
-            axis.set(yscale="log", ylim=(1.5, 1.5 * true.numerical_rank))
-            axis.set_yticks(RANK_TICKS, RANK_TICKS)
-            axis.minorticks_off()
-            plotting.name_layers(axis, len(axis.get_xticks()), every=2)
-        row[0].set_ylabel(f"dimensions, {code} code", color=plotting.CODE_COLORS[code])
-    plotting.set_panels("ranks", "abcdef", axes.flat)
-    plotting.legend_below(picture)
-    return picture
-
-
 @figure("fig10", runs=EVERY_DEPTH)
 def draw_depths(runs):
     networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
     most = max(map(len, networks.values()))
-    picture = plotting.new_figure(plotting.WIDTH, max(0.72 * most + 0.5, 2.1))
+    picture = plotting.new_figure(plotting.WIDTH, max(0.9 * most + 0.2, 2.3))
     *blocks, last = picture.subfigures(1, 3, width_ratios=[2.4, 2.4, 2])
     error = last.subplots()
     for block, letter, (code, of_code) in zip(blocks, "ab", networks.items(), strict=True):
         color, cells = plotting.CODE_COLORS[code], of_code[0].cells
-        rows = {f"depth {depth_of(run)}": run.cells.predictions[0] for run in of_code}
-        axes = plotting.show_rows(block, rows, cells, plotting.held_out_cells(cells, POINTS))
-        plotting.panel(axes[0, 0], letter, f"The first seed, {code} code", color=color)
+        indices = plotting.held_out_cells(cells, POINTS)
+        for row, run in zip(np.atleast_1d(block.subfigures(most, 1)), of_code, strict=False):
+            images = {f"depth {depth_of(run)}": median_images(run)}
+            axes = plotting.show_rows(row, images, cells, indices)
+            if run is of_code[0]:
+                plotting.panel(axes[0, 0], letter, f"Median seed, {code} code", color=color)
         relative = [evaluation.relative_error(run.cells, run.cells.held_out) for run in of_code]
         depths = [depth_of(run) + (0.08 if code == "ramp" else -0.08) for run in of_code]
         plotting.show_numbers(error, depths, relative, color, f"{code} code")

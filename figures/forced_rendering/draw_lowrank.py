@@ -8,7 +8,7 @@ from compgen_jax.papers.forced_rendering import lowrank_claims
 from .. import plotting
 from ..figure import figure
 from . import factor_maps
-from .lookup import median_layers
+from .lookup import median_images, median_layers, median_seed
 
 TITLES = {
     "lowrank_none": "no penalty",
@@ -36,17 +36,18 @@ def draw_low_rank(runs):
     picture = plotting.new_figure(plotting.WIDTH, 7.3)
     top, middle, bottom = picture.subfigures(3, 1, height_ratios=[1.7, 2.4, 1.9])
     _draw_architecture(top, runs["lowrank_both"])
-    rows = {name.replace(" ", "\n"): run.cells.predictions[0] for name, run in compared.items()}
+    rows = {name.replace(" ", "\n"): median_images(run) for name, run in compared.items()}
     indices = plotting.held_out_cells(cells, POINTS)
     axes = plotting.show_rows(middle, {"asked": cells.truths} | rows, cells, indices)
     for axis, (x, y) in zip(axes[0], cells.factors[indices], strict=True):
         axis.set_title(f"({x:.0f}, {y:.0f})", pad=3, fontsize=plotting.SMALL)
     volumes, numbers = bottom.subfigures(1, 2, width_ratios=[1.5, 1])
     maps = volumes.subplots(1, 2)
-    for axis, (name, run) in zip(maps, compared.items(), strict=True):
-        volume = lowrank_claims.log_volumes(run.cells)
-        relative = volume.mean(axis=0) - volume[:, ~held_out].mean()
-        image = factor_maps.show_cells(axis, relative, held_out, **factor_maps.VOLUME)
+    logs = [lowrank_claims.log_volumes(run.cells) for run in compared.values()]
+    relative = [volume.mean(axis=0) - volume[:, ~held_out].mean() for volume in logs]
+    colors = factor_maps.volume_colors(relative)
+    for axis, name, volume in zip(maps, compared, relative, strict=True):
+        image = factor_maps.show_cells(axis, volume, held_out, **colors)
         axis.set_title(name, pad=3)
     factor_maps.volume_bar(volumes, image, ax=maps, shrink=0.8)
     error = numbers.subplots()
@@ -54,15 +55,15 @@ def draw_low_rank(runs):
         errors = run.cells.scores[run.cells.error]
         by_region = [errors[:, mask].mean(axis=1) for mask in (~cells.held_out, cells.held_out)]
         (seen, unseen), color = map(plotting.geometric_mean, by_region), COLORS[name]
-        style = {"fmt": "o", "color": color, "label": TITLES[name]}
+        style = {"fmt": "o", "color": color}
         plotting.point_with_interval(error, seen["value"], unseen, **style)
         style = {"across": True, "fmt": "none", "color": color}
         plotting.point_with_interval(error, unseen["value"], seen, **style)
-        error.plot(*by_region, ".", color=color, markersize=4, alpha=0.6)
+        error.plot(*by_region, ".", color=color, label=TITLES[name], alpha=0.6)
+        plotting.remember(error, ("MSE ID", "MSE OOD"), np.transpose(by_region), color)
     blank = np.square(cells.truths).mean(axis=(1, 2))
     error.axvline(blank[~cells.held_out].mean(), **plotting.DOTTED)
     error.axhline(blank[cells.held_out].mean(), **plotting.DOTTED, label="blank image")
-    plotting.label_mark(error, "one seed", ".", alpha=0.6)
     plotting.set_panels("fig3", "cde", (axes[0, 0], maps[0], error))
     plotting.legend_below(numbers, ncols=2)
     return picture
@@ -92,7 +93,7 @@ def _draw_architecture(picture, run):
         column[0].set_title(f"after conv {number}" if number else "embeddings", pad=3)
     for axis, name in zip(columns[0], "xy", strict=True):
         axis.set_ylabel(f"of {name}")
-    words = {"drawn": cells.predictions[0], "asked": cells.truths}
+    words = {"drawn": median_images(run), "asked": cells.truths}
     for axis, (word, image) in zip(images, words.items(), strict=True):
         plotting.show_scaled(axis, image[index], cells.factors[index], cells.amplitude)
         axis.set_ylabel(word)
@@ -107,7 +108,9 @@ def draw_embeddings(runs):
     top, bottom = picture.subfigures(2, 1, height_ratios=[height, 2.4])
     for block, name, letter in zip(top.subfigures(1, 2), COMPARED, "ab", strict=True):
         axes, run = block.subplots(2, 1), runs[name]
-        embeddings = [of_seeds[0] for of_seeds in lowrank_claims.embedding_matrices(run)]
+        embeddings = [
+            of_seeds[median_seed(run)] for of_seeds in lowrank_claims.embedding_matrices(run)
+        ]
         limit = np.percentile(np.abs(embeddings), PERCENTILE)
         held_out = plotting.over_grid(run.cells.held_out, run.cells)
         bands = held_out.T[:, :, None], held_out[:, None, :]
@@ -128,11 +131,14 @@ def draw_embeddings(runs):
             style = {"mean": plotting.geometric_mean, "fmt": mark, "color": color}
             plotting.show_number(ranks, index + offset, numbers[metric], **style)
         constant = numbers["constant_share"]
-        plotting.show_number(constancy, index, constant, plotting.mean_share, color=color)
+        plotting.show_number(constancy, index, constant, plotting.mean_share, fmt="o", color=color)
         error_T = evaluation.mean_score(cells, cells.error, cells.held_out)
         errors.plot(1 - constant, error_T, "o", markersize=4, color=color, label=TITLES[name])
+        plotting.remember(errors, 1 - constant[:, None], error_T, color, "o")
     constancy.axhline(1 / grid, **plotting.DOTTED, label="(d) noise, (e) blank image")
     errors.axhline(np.square(cells.truths[cells.held_out]).mean(), **plotting.DOTTED)
+    plotting.label_mark(ranks, "(c) λ²", "s")
+    plotting.label_mark(ranks, "(c) squared singular values")
     plotting.label_seeds(ranks)
     ranks.set(yscale="log", ylim=(0.85, None))
     ranks.set_yticks(TICKS, TICKS)

@@ -7,8 +7,6 @@ from compgen_jax.metrics import geometry
 
 from .. import plotting
 
-# log₁₀ of a volume over that of ID cells, finer near 0
-VOLUME = {"cmap": plotting.SIGNED, "norm": AsinhNorm(0.3, -2, 2)}
 VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
 
 
@@ -20,23 +18,42 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
     return image
 
 
+def volume_colors(volumes) -> dict:
+    """Colours of log₁₀ volumes over that of ID cells, finer near 0; a few of all values are
+    beyond."""
+    most = np.percentile(np.abs(np.concatenate([np.ravel(values) for values in volumes])), 98)
+    most = float(f"{max(most, 1e-3):.1g}")
+    return {"cmap": plotting.SIGNED, "norm": AsinhNorm(most / 6, -most, most)}
+
+
 def volume_bar(figure, image, **position):
-    """The scale of log volume, the same in every figure."""
-    style = {"label": VOLUME_LABEL, "ticks": (-2, -0.5, 0, 0.5, 2), "format": "{x:g}"}
-    figure.colorbar(image, extend="both", **style, **position).minorticks_off()
+    """The scale of log volume."""
+    most = image.norm.vmax
+    style = {"label": VOLUME_LABEL, "ticks": most * np.array([-1, -0.25, 0, 0.25, 1])}
+    figure.colorbar(image, extend="both", format="{x:g}", **style, **position).minorticks_off()
 
 
-def show_volumes(axes, run):
-    """log₁₀ of every layer's volume element, mean over seeds, less its mean over ID cells. Returns
-    an image, for the scale (`volume_bar`)."""
-    held_out, volumes = run.maps["held_out"], run.maps["volume"]
-    volumes = geometry.log_volume(volumes, axis=(2, 3)).mean(axis=0)
-    names = "code", *map(str, range(1, len(volumes) - 1)), "image"
-    for axis, volume, name in zip(axes, volumes, names, strict=False):
-        image = show_cells(axis, volume - volume[~held_out].mean(), held_out, **VOLUME)
-        axis.set_xlabel(name, labelpad=2)
-    for axis in axes[len(volumes) :]:
-        axis.set_axis_off()
+def show_volumes(rows, runs):
+    """A run in each row: log₁₀ of every layer's volume element, mean over seeds, less its mean over
+    ID cells; below, its mean over held-out cells. Returns an image, for `volume_bar`."""
+    maps = []
+    for run in runs:
+        volumes = geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
+        means = volumes[:, ~run.maps["held_out"]].mean(axis=1)
+        maps.append(volumes - means[:, None, None])
+    colors = volume_colors(maps)
+    for row, run, volumes in zip(rows, runs, maps, strict=True):
+        ratios = run.layers("volume.log10_ratio")
+        names = "code", *map(str, range(1, len(volumes) - 1)), "image"
+        plotting.remember(row[0], names, ratios)
+        shown = zip(row, volumes, names, ratios.mean(axis=0), strict=False)
+        for axis, volume, name, ratio in shown:
+            image = show_cells(axis, volume, run.maps["held_out"], **colors)
+            axis.set_title(name, pad=2, loc="center")
+            text = f"{ratio:+.2f}".replace("-", plotting.MINUS)
+            axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
+        for axis in row[len(names) :]:
+            axis.set_axis_off()
     return image
 
 

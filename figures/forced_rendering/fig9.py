@@ -6,7 +6,7 @@ from compgen_jax.metrics import circle
 
 from .. import plotting
 from ..figure import figure
-from .lookup import flat, median_layers
+from .lookup import flat, median_images, median_layers
 
 TITLES = {"rotation": "one object", "rotation_objects": "several objects"}
 COLORS = {"rotation": plotting.VIOLET, "rotation_objects": plotting.GREEN}
@@ -104,7 +104,7 @@ def _draw_images(picture, runs):
         cells, (gap, _) = run.cells, _gap_and_cells(run)
         inner = np.linspace(0, len(gap.cells) - 1, ANGLES).round().astype(int)
         columns = np.array([gap.edges[0], *gap.cells[inner], gap.edges[1]])
-        images = cells.predictions[0, columns] if name else cells.truths[columns]
+        images = median_images(run)[columns] if name else cells.truths[columns]
         edges = cells.truths[list(gap.edges)]
         residuals, _ = circle.edge_fit(flat(images), *flat(edges))
         for axis, index, image, residual in zip(row, columns, images, residuals, strict=True):

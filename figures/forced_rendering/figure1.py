@@ -3,13 +3,12 @@ held-out region."""
 
 import numpy as np
 
-from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 
 from .. import plotting
 from ..figure import figure
 from . import factor_maps, mechanism
-from .lookup import by_code, median_seed, shares_by_distance
+from .lookup import by_code, median_images, shares_by_distance
 
 INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its edge, its centre
 
@@ -54,22 +53,24 @@ def _draw_errors(picture, runs):
         image = plotting.show_map(axis, errors, cells.grid, **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
         share, by_krr = (plotting.ood_shares(c).mean() for c in (late.cells, late.interpolator))
+        plotting.remember(axis, "rendered OOD", plotting.ood_shares(late.cells))
         title = (
             f"With the {code} code, {share:.0%} of held-out positions are rendered; "
             f"by interpolation {by_krr:.0%}"
         )
         plotting.panel(axis, letter, title, wrap=36, color=plotting.CODE_COLORS[code])
         error_map.colorbar(image, ax=axis, label=plotting.RELATIVE, format="{x:g}")
-        _draw_examples(images, cells, median_seed(run))
+        _draw_examples(images, run)
 
 
-def _draw_examples(picture, cells, seed):
+def _draw_examples(picture, run):
     """Two ID cells beside the held-out region, one held-out cell near its edge, one at its
     centre."""
+    cells = run.cells
     beside = np.array([(0.1, 0.1), (0.9, 0.5)]) * (cells.grid - 1)
     indices = [plotting.nearest_cell(cells, ~cells.held_out, point) for point in beside]
     indices += plotting.held_out_cells(cells, INSIDE)
-    rows = {"asked": cells.truths, "drawn": cells.predictions[seed]}
+    rows = {"asked": cells.truths, "drawn": median_images(run)}
     axes = plotting.show_rows(picture, rows, cells, indices)
     axes[0, 0].set_title("ID (seen)", color=plotting.ID_COLOR)
     axes[0, 2].set_title("OOD (held out)", color=plotting.OOD_COLOR)
@@ -79,7 +80,6 @@ def _draw_examples(picture, cells, seed):
     "codes",
     runs=("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn"),
     by_default=False,
-    numbers=shares_by_distance,
 )
 def draw_codes(runs):
     runs = by_code(runs)
@@ -90,12 +90,12 @@ def draw_codes(runs):
     plotting.show_shares(share, runs)
     for index, (code, run) in enumerate(runs.items()):
         style = {"color": plotting.CODE_COLORS[code], "markersize": 3}
-        levels, shares = evaluation.profile_by_distance(run.cells.scores["rendered"], run.cells)
+        levels, shares = shares_by_distance(run.late.cells)
         plotting.draw_band(distance, levels, shares, "o-", **style, label=f"{code} code")
         for name, (_, mark) in plotting.FROM_CODES.items():
-            kernel = getattr(run, name)
-            levels, shares = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
+            levels, shares = shares_by_distance(getattr(run.late, name))
             distance.plot(levels, shares.mean(axis=0), mark + ":", linewidth=0.8, **style)
+            plotting.remember(distance, levels, shares, style["color"], mark)
         peaks_of_run, offset = aligned_peaks(run.cells), 0.15 * (index - 1.5)
         for column, values in enumerate((peaks_of_run.several, peaks_of_run.aligned)):
             plotting.show_number(

@@ -34,24 +34,29 @@ def median_seed(run) -> int:
     return plotting.median_seed(run.cells, run.cells.error)
 
 
-def median_network(run):
-    return jax.tree.map(itemgetter(median_seed(run)), run.params)
+def median_images(run) -> np.ndarray:
+    """(B, H, W): what the median seed draws at all cells."""
+    return run.cells.predictions[median_seed(run)]
 
 
 def median_maps(run) -> dict:
     """`run.maps` of the median seed."""
-    grid, index = measure.recorder(run, "grid"), median_seed(run)
+    index = median_seed(run)
+    if not index:
+        return run.maps
+    grid = measure.recorder(run, "grid")
+    network = jax.tree.map(itemgetter(index), run.params)
     key, seed = results.seed_keys(run.seeds)[index], run.seeds[index]
-    return grid.maps(grid.record(median_network(run), key, seed))
+    return grid.maps(grid.record(network, key, seed))
 
 
 def median_layers(run, cells) -> dict:
     """The median seed's activations (B, ...) of every layer, by name, at some of the cells."""
-    task, key = run.task, jax.random.key(0)  # nothing in these examples is random
-    inputs = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    params = median_network(run)
+    key = jax.random.key(0)  # nothing in these examples is random
+    inputs = tasks.examples_at(run.task, key, tasks.cells(run.task.factors)[cells]).input
+    network = jax.tree.map(itemgetter(median_seed(run)), run.params)
     module = run.config.model.make(loop.shapes_of(run.task))
-    activations = run.config.model.apply(module, params, inputs)[1]
+    activations = run.config.model.apply(module, network, inputs)[1]
     return {name: activations[name] for name in sorted(activations)}
 
 
@@ -59,25 +64,9 @@ def flat(images_BxHxW) -> np.ndarray:
     return images_BxHxW.reshape(len(images_BxHxW), -1)
 
 
-def shares_by_distance(runs: dict) -> list[dict]:
-    """Rows of the share of held-out cells rendered, by distance to the nearest ID cell in pixels:
-    mean over seeds, of each network and of the two predictors from its codes."""
-    rows = []
-    for name, run in runs.items():
-        for predictor in ("cells", *plotting.FROM_CODES):
-            cells = getattr(run.late, predictor)
-            levels, shares = evaluation.profile_by_distance(cells.scores["rendered"], cells)
-            for level, values in zip(levels, np.moveaxis(shares, -1, 0), strict=True):
-                mean = plotting.mean_share(median_over_checkpoints(values))
-                low, high = mean["ci95"]
-                rows.append(
-                    {
-                        "run": name,
-                        "predictor": predictor,
-                        "distance": level,
-                        "rendered": mean["value"],
-                        "low": low,
-                        "high": high,
-                    }
-                )
-    return rows
+def shares_by_distance(cells):
+    """(K,) distances to the nearest ID cell in pixels, and the share rendered there, (S, K); of
+    late checkpoints the median."""
+    levels, shares_xK = evaluation.profile_by_distance(cells.scores["rendered"], cells)
+    medians = [median_over_checkpoints(shares_x) for shares_x in np.moveaxis(shares_xK, -1, 0)]
+    return levels, np.stack(medians, axis=-1)

@@ -12,7 +12,7 @@ from compgen_jax.papers.forced_rendering.mechanism_claims import (
 
 from .. import plotting
 from ..figure import figure
-from .lookup import by_code, flat, median_maps, median_seed
+from .lookup import by_code, flat, median_images, median_maps
 
 TITLES = {"mean_code": "other input at its mean", "sums": "sums of ID outputs"}
 EXAMPLE = 0  # of the held-out points of `superposition.points`
@@ -40,10 +40,10 @@ def draw_sums(picture, runs):
             axis.set_title(word, pad=2, fontsize=plotting.SMALL)
         title = f"{code.capitalize()} code: {TITLES[construction]}"
         plotting.panel(axes[0], "" if index else "d", title, up=14, color=color)
-        for mark, name in (("o", "inner_r2"), (plotting.TRIVIAL, "inner_shuffled_r2")):
+        marks = (0, "o", "inner_r2"), (0.2, plotting.TRIVIAL, "inner_shuffled_r2")
+        for beside, mark, name in marks:
             r2 = median_over_checkpoints(superposition_r2(run, construction, name))
-            position = index + 0.2 * (mark == plotting.TRIVIAL)
-            plotting.show_number(numbers, position, r2, fmt=mark, color=color)
+            plotting.show_number(numbers, index + beside, r2, fmt=mark, color=color)
     plotting.label_mark(numbers, "own x, y")
     plotting.label_mark(numbers, "others'", plotting.TRIVIAL)
     numbers.set_xticks(range(len(runs)), runs)
@@ -60,7 +60,7 @@ def draw_kernels(picture, runs):
     shown = {"Binary kernel": kernels.binary(cells.factors)[block]}
     shown["True images"] = cosine(cells.truths)
     for code, run in runs.items():
-        shown[f"Drawn, {code} code"] = cosine(run.cells.predictions[median_seed(run)])
+        shown[f"Drawn, {code} code"] = cosine(median_images(run))
     maps, last = picture.subfigures(1, 2, width_ratios=[4.4, 2])
     axes = maps.subplots(2, 2)
     for axis in axes.flat[len(shown) :]:
@@ -97,29 +97,29 @@ def draw_similarities(runs):
         cosine, l2, overlap = (
             maps[f"similarity.{name}"][np.ix_(order, order)] for name in ("cosine", "l2", "overlap")
         )
-        pairs = ~np.eye(len(cosine), dtype=bool)
-        most = 1000 * max(np.percentile(overlap[pairs], 99.9), 1 / len(overlap))
+        pairs, pixels = ~np.eye(len(cosine), dtype=bool), flat(run.cells.truths).shape[1]
+        most = max(pixels * np.percentile(overlap[pairs], 99.9), 1)
+        mean, frame = "Mean, OOD by ID: {:.2g}", (slice(id_count, None), slice(id_count))
+        shared = "OOD by ID, {:.2%} of pairs share a pixel"
         kernels_of_run = {
-            "cosine similarity": (cosine, 0, 1),
-            "minus L2 distance": (l2, l2[pairs].min(), 0),
-            "pixels shared (of 1000)": (1000 * overlap, 0, most),
+            "cosine similarity": (cosine, 0, 1, mean, cosine[frame]),
+            "minus L2 distance": (l2, l2[pairs].min(), 0, mean, l2[frame]),
+            "pixels that both fill": (pixels * overlap, 0, most, shared, overlap[frame] > 0),
         }
-        for axis, (label, (kernel, low, high)) in zip(row, kernels_of_run.items(), strict=True):
+        for axis, (label, shown) in zip(row, kernels_of_run.items(), strict=True):
+            kernel, low, high, title, values = shown
             image = axis.imshow(
                 kernel, origin="lower", vmin=low, vmax=high, interpolation="nearest"
             )
             for draw_line in (axis.axhline, axis.axvline):
                 draw_line(id_count - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
-            size = id_count - 2, len(kernel) - id_count - 1
-            frame = {"fill": False, "color": "white", "linewidth": 1.2}
-            axis.add_patch(plotting.plt.Rectangle((0, id_count), *size, **frame))
             centres = [(id_count - 1) / 2, (id_count + len(kernel) - 1) / 2]
             axis.set_xticks(centres, ["ID", "OOD"])
             axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
             axis.tick_params(length=0)
-            extend = "max" if kernel.max() > high else "neither"
-            picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
-            title = f"Mean in the white frame: {kernel[id_count:, :id_count].mean():.2g}"
-            plotting.panel(axis, next(letters), title.replace("-", plotting.MINUS), wrap=28)
+            picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend="max")
+            title = title.format(values.mean()).replace("-", plotting.MINUS)
+            plotting.panel(axis, next(letters), title, wrap=28)
+            plotting.remember(axis, label, [values.mean()])
         row[0].set_ylabel(f"{code} code", labelpad=12, color=plotting.CODE_COLORS[code])
     return picture

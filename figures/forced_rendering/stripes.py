@@ -1,5 +1,7 @@
 """Figures 4, 7 and 15: decoders that saw every stripe of one factor and a few bumps."""
 
+from operator import itemgetter
+
 import jax
 import numpy as np
 
@@ -12,12 +14,12 @@ from compgen_jax.training import loop
 
 from .. import plotting
 from ..figure import figure
-from . import factor_maps
+from . import draw_scaling, factor_maps
+from .lookup import median_images, median_maps, median_seed
 
 LAYERS = 4  # of Figure 15
 QUANTILES = 0, 0.5, 1  # of its units of a layer, which are by rising interaction
 SHARES = "one_factor", "interaction", "product"
-CURVES = {"x": plotting.VIOLET, "y": plotting.GREEN}
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
@@ -49,18 +51,6 @@ def _show_unit(axis, map_NxN, held_out):
     axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
 
 
-def _draw_curves(axis, map_NxN, held_out):
-    """Mean over y as a function of x, and mean over x as a function of y."""
-    for averaged, (name, color) in enumerate(CURVES.items()):
-        curve = np.mean(map_NxN, axis=averaged, dtype=np.float64)
-        axis.plot(curve, color=color, linewidth=1.2, label=f"against {name}")
-    first, *_, last = np.flatnonzero(held_out.any(axis=0))
-    style = {"color": "0.93", "linewidth": 0, "zorder": 0}
-    axis.axvspan(first - 0.5, last + 0.5, label="held-out rows or columns", **style)
-    axis.set(xlim=(-0.5, len(map_NxN) - 0.5), xticks=[0, len(map_NxN) - 1])
-    axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
-
-
 @figure("fig15", runs=("corner_bumps", "stripes_*_bumps"))
 def draw_tuning(runs):
     networks = _by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
@@ -68,11 +58,11 @@ def draw_tuning(runs):
     picture = plotting.new_figure(plotting.WIDTH, 7)
     maps, shares = picture.subfigures(2, 1, height_ratios=[4.6, 2.3])
     for block, letter, name in zip(maps.subfigures(1, 2), "ab", (few, many), strict=True):
-        run = networks[name]
+        run, of_units = networks[name], median_maps(networks[name])
         axes = block.subplots(LAYERS, len(QUANTILES))
         hidden = np.linspace(1, len(run.layer_names) - 2, LAYERS).round().astype(int)
         for row, layer in zip(axes, hidden, strict=True):
-            units = run.maps[f"units.{run.layer_names[layer]}"]
+            units = of_units[f"units.{run.layer_names[layer]}"]
             row[0].set_ylabel(f"layer {layer}")
             for axis, quantile in zip(row, QUANTILES, strict=True):
                 if len(units):
@@ -81,13 +71,13 @@ def draw_tuning(runs):
         plotting.panel(axes[0, 0], letter, f"Units by rising interaction, {name}")
     axes = shares.subplots(1, len(SHARES), sharey=True)
     for axis, metric in zip(axes, SHARES, strict=True):
-        for name, run, color in (
-            (few, first, plotting.GREY),
-            (f"stripes and {many}", last, plotting.GREEN),
-            ("bumps alone", runs["corner_bumps"], plotting.VIOLET),
+        for beside, name, run, color in (
+            (-0.2, few, first, plotting.GREY),
+            (0, f"stripes and {many}", last, plotting.GREEN),
+            (0.2, "bumps alone", runs["corner_bumps"], plotting.VIOLET),
         ):
             values = run.layers(f"tuning.{metric}")
-            plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name)
+            plotting.draw_line(axis, values, values.shape[1] - 1 + beside, color, "-", name)
         plotting.name_layers(axis, values.shape[1])
     plotting.set_panels("fig15", "cde", axes)
     plotting.legend_below(shares)
@@ -101,28 +91,39 @@ def _true_stripes(run):
     return true, sum(signals.stripes_at(true, np.ones(len(run.cells.truths), bool)))
 
 
-@figure("fig4", runs=("stripes_*_bumps",))
+@figure("fig4", runs=("stripes_*_bumps",), also=("data_scaling",))
 def draw_stripes(runs):
-    run = next(runs[name] for name in FEW if name in runs)
+    run, sweep = next(runs[name] for name in FEW if name in runs), runs.get("data_scaling")
+    networks = {name: network for name, network in runs.items() if network is not sweep}
     held_out, names, (true, plus) = run.maps["held_out"], run.layer_names, _true_stripes(run)
     picture = plotting.new_figure(plotting.WIDTH, 7.4)
     top, strip, bottom = picture.subfigures(3, 1, height_ratios=[3.6, 1.25, 2.5])
     training, images = top.subfigures(1, 2, width_ratios=[1.6, 4.6])
     _draw_training(training, run, true)
-    _draw_outputs(images, _by_bumps(runs), {"asked": run.cells.truths, "plus": plus})
+    _draw_outputs(images, _by_bumps(networks), {"asked": run.cells.truths, "plus": plus})
     row = strip.subplots(1, len(names))
-    factor_maps.volume_bar(strip, factor_maps.show_volumes(row, run), ax=row, pad=0.01, aspect=10)
-    first_layer, pair = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
-    units = run.maps[f"units.{names[1]}"]
+    factor_maps.volume_bar(
+        strip, factor_maps.show_volumes([row], [run]), ax=row, pad=0.01, aspect=10
+    )
+    widths = [2.95, 1, 2.8] if sweep else [3, 1.1]
+    first_layer, pair, *others = bottom.subfigures(1, len(widths), width_ratios=widths)
+    for needed in others:
+        axis = needed.subplots()
+        draw_scaling.draw_reading(axis, "c", sweep)
+        keys = needed.add_axes((0, 0, 0, 0), visible=False)
+        draw_scaling.name_marks(keys)
+        plotting.legend_below(needed, keys, ncols=2)
+    units = median_maps(run)[f"units.{names[1]}"]
     axes = first_layer.subplots(-(-measure.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
     for axis in axes[len(units) :]:
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
-    maps = pair.subplots(2, 2, sharex="col")
-    grid, network = measure.recorder(run, "grid"), jax.tree.map(lambda leaf: leaf[0], run.params)
+    images = pair.subplots(2, 1)
+    grid = measure.recorder(run, "grid")
+    network = jax.tree.map(itemgetter(median_seed(run)), run.params)
     likest = (1, "plus"), (len(names) - 2, "bump")
-    for (image, curves), (layer, name) in zip(maps, likest, strict=True):
+    for image, (layer, name) in zip(images, likest, strict=True):
         features = grid.features(network, grid.inputs)[names[layer]]
         units = np.moveaxis(grids.over_grid(np.asarray(features), grid.sizes), -1, 0)
         explained = _tuning(units)
@@ -130,12 +131,8 @@ def draw_stripes(runs):
         varies = explained.variance > STRONG * explained.variance.max()
         unit = units[np.nanargmax(np.where(varies, likeness, np.nan))]
         _show_unit(image, unit, held_out)
-        image.set_ylabel(f"most like\na {name}", fontsize=plotting.SMALL)
-        _draw_curves(curves, unit, held_out)
-        curves.set_ylabel("activation")
-    maps[0, 1].set_xlabel("")
-    plotting.set_panels("fig4", "def", (row[0], axes[0], maps[0, 0]), layer=layer)
-    plotting.legend_below(pair, curves, ncols=2)
+        image.set_ylabel(f"layer {layer}, most\nlike a {name}", fontsize=plotting.SMALL)
+    plotting.set_panels("fig4", "def", (row[0], axes[0], images[0]))
     return picture
 
 
@@ -159,9 +156,9 @@ def _draw_training(picture, run, true):
 
 
 def _draw_outputs(picture, networks: dict, others: dict):
-    """Images at held-out cells, of every network's first seed below others."""
+    """Images at held-out cells, of every network's median seed below others."""
     cells = next(iter(networks.values())).cells
-    rows = {name.replace(" ", "\n"): run.cells.predictions[0] for name, run in networks.items()}
+    rows = {name.replace(" ", "\n"): median_images(run) for name, run in networks.items()}
     indices = plotting.held_out_cells(cells, POINTS)
     axes = plotting.show_rows(picture, others | rows, cells, indices, _show_range)
     plotting.panel(axes[0, 0], "b", "Held-out images")

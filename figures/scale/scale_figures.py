@@ -159,17 +159,18 @@ def _ranked(runs: dict, part: str, title_of) -> dict:
     return {title_of(run): run for run in ranked}
 
 
-def _usual_codes(scale: str) -> list[str]:
-    return [_usual(name, config, "code") for name, config in presets.codes(scale).items()]
-
-
 def _code(run) -> str:
     code, r2 = run.config.task.code, run.summary["task"]["code_r2"]
     title = CODES[code.name].format(**vars(code))
     return f"{title}\n{'affine' if r2 >= AFFINE else 'not affine'} ({r2:.2f})"
 
 
-@_figure("scale2", _usual_codes, presets.codes, presets.supports)
+@_figure(
+    "scale2",
+    lambda scale: [_usual(name, run, "code") for name, run in presets.codes(scale).items()],
+    presets.codes,
+    presets.supports,
+)
 def draw_codes_and_supports(runs):
     picture = plotting.new_figure(plotting.WIDTH, 5.4)
     supports, codes = picture.subplots(2, 1)

@@ -102,7 +102,7 @@ def draw_beside_composer(runs):
     return picture
 
 
-@figure("drawings", runs=tuple(DRAWN), by_default=False, numbers=shares_by_distance)
+@figure("drawings", runs=tuple(DRAWN), by_default=False)
 def draw_drawings(runs):
     first = runs["bump_cnn"]
     cells, images = first.cells, {"asked": first.cells.truths}
@@ -115,10 +115,12 @@ def draw_drawings(runs):
     axes = plotting.show_rows(picture, images, cells, indices)
     for axis in axes.flat:
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells), linewidth=0.8)
-    for row, (of_network, late) in zip(axes[1:], outputs.values(), strict=True):
+    for row, (name, (of_network, late)) in zip(axes[1:], outputs.items(), strict=True):
         rendered = of_network.scores["rendered"][plotting.median_seed(of_network), indices]
         for axis, right in zip(row, rendered, strict=True):
             axis.set_xlabel(f"{axis.get_xlabel()} {'✓' if right else '✗'}")
+        row[-1].set_label(name)
+        plotting.remember(row[-1], *shares_by_distance(late))
         rim, inside = (
             median_over_checkpoints(mean_score(late, "rendered", mask)).mean()
             for mask in (cells.distance == 1, cells.distance > 1)

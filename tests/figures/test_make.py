@@ -62,10 +62,9 @@ def figures(tiny, tmp_path, monkeypatch):
         settings=(group, fresh("first"))
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
-    named = lambda runs: [{"run": name} for name in runs]
     every = [
-        Figure("both", draw, ("first", "again"), "", True, numbers=named),
-        Figure("wide", draw, ("wide",), "", True),
+        Figure("both", draw, ("first", "again"), "", True),
+        Figure("wide", draw, ("wide",), "", True, also=("sweep",)),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
         Figure("misspelt", draw, ("frist",), "", False),
@@ -104,8 +103,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     monkeypatch.setattr(study, "train_all", train)
     workdir = figures("--only=both")
     assert trained == [["first_quick", "again_quick"]]
-    assert pictures(workdir) == {"both.png", "both.pdf", "both.csv"}
-    assert (workdir / "figures" / "both.csv").read_text() == "run\nfirst\nagain\n"
+    assert pictures(workdir) == {"both.png", "both.pdf"}
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
     assert "| wide_quick | 1 | 24 steps |\n" in page and "| sweep_quick | 1 | a sweep |\n" in page
@@ -115,7 +113,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    assert pictures(workdir) == {"both.png", "both.pdf", "both.csv", "wide.png", "wide.pdf"}
+    assert pictures(workdir) == {"both.png", "both.pdf", "wide.png", "wide.pdf"}
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
     assert "first_quick, again_quick: already trained" in said
@@ -188,6 +186,8 @@ def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
     assert rows_of(workdir)[1] == []
     figures("--only=swept")
     assert "sweep_quick: already trained" in capsys.readouterr().err
+    figures("--only=wide")  # it shows the sweep where that is finished
+    assert b"wide, sweep" in (workdir / "figures" / "wide.png").read_bytes()
 
 
 def test_settings_are_trained_and_judged_where_they_are_named(figures, capsys):

@@ -12,7 +12,7 @@ from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling_claims import GRID, IMAGES, REGION
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import draw_scaling, fig9, figure1, lookup, stripes
+from figures.forced_rendering import draw_scaling, fig9, figure1, lookup
 from figures.real_factors import real_factors_tables as sprites_tables
 from figures.why_not import why_not_figures
 from tests.figures import stand_ins
@@ -79,12 +79,8 @@ def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
 
 def test_shares_are_counted_by_distance_to_the_nearest_id_cell():
     """The edge map draws the 8 cells next to ID ones, of a hole of 3 by 3."""
-    rows = lookup.shares_by_distance({"net": stand_ins.mapped("edge", "bump")})
-    assert [tuple(row.values()) for row in rows[:3]] == [
-        ("net", "cells", 1, 1, 1, 1), ("net", "cells", 2, 0, 0, 0),
-        ("net", "interpolator", 1, 1, 1, 1)
-    ]  # fmt: skip
-    assert len(rows) == 6
+    levels, shares = lookup.shares_by_distance(stand_ins.mapped("edge", "bump").cells)
+    assert levels.tolist() == [1, 2] and shares.tolist() == [[1, 0], [1, 0]]
 
 
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
@@ -129,12 +125,6 @@ def test_volumes_and_tuning_are_means(drawn, workdir):
     np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
     np.testing.assert_allclose(means, 0, atol=1e-6)
-    axis, unit = plotting.new_figure(2, 2).subplots(), np.arange(64.0).reshape(8, 8) ** 2
-    stripes._draw_curves(axis, unit, held_out)
-    x, y = (line.get_ydata() for line in axis.lines)
-    np.testing.assert_allclose(x, unit.mean(axis=0))
-    np.testing.assert_allclose(y, unit.mean(axis=1))
-    plotting.plt.close(axis.figure)
 
 
 def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
@@ -150,6 +140,24 @@ def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
     assert not plane.any() and method == "PCA, 100% of variance"
 
 
+def test_the_numbers_of_a_figure_are_those_by_seed():
+    figure = plotting.new_figure(plotting.COLUMN, 2)
+    layers, shares = figure.subplots(1, 2)
+    plotting.panel(layers, "a")
+    plotting.draw_line(layers, [[1.0, 0.5, 0.2]], 2, "red", "-", "depth\n1")
+    plotting.name_layers(layers, 3)
+    plotting.panel(shares, "b")
+    plotting.show_number(shares, 1.1, np.array([0.3, np.nan, 0.4]), fmt="X", color="red")
+    shares.set_xticks([0, 1], ["no", "yes"])
+    table = plotting.numbers_of(figure).sort_values(["panel", "value"], ascending=[True, False])
+    assert table.to_numpy().tolist() == [
+        ["a", "depth 1", "-", "code", 0, 1.0], ["a", "depth 1", "-", "1", 0, 0.5],
+        ["a", "depth 1", "-", "image", 0, 0.2],
+        ["b", "depth 1", "X", "yes", 2, 0.4], ["b", "depth 1", "X", "yes", 0, 0.3]
+    ]  # fmt: skip
+    plotting.plt.close(figure)
+
+
 # --- sweeps ------------------------------------------------------------------------------------
 
 
@@ -161,12 +169,14 @@ def points_of(axis, color, marker):
 def test_thresholds_are_drawn_where_they_are(drawn):
     figure = drawn(draw_scaling.draw_thresholds, stand_ins.sweep())
     shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
-    unseen, real, corner = shown[::2]  # of x and y right; beside them, of bumps rendered
+    unseen, _, rendered, corner, *_ = shown  # of x and y right, but for the third
+    title = "For bumps rendered at 0.9 of points between cells"  # x and y right are in fig4
+    assert [title_of(axis) for axis in shown if "between" in title_of(axis)] == [title]
     legends = [[text.get_text() for text in axis.get_legend().get_texts()]
                for axis in (unseen, corner)]  # fmt: skip
-    assert legends[0][0].startswith("bumps alone: N^3.0 [") and len(legends[1]) == 1
-    assert legends[0][1].startswith("stripes and bumps: N^1.0 [")
-    for axis in (unseen, real):
+    assert legends[0][0].startswith("bumps: $N^{3.0}$ [") and len(legends[1]) == 1
+    assert legends[0][1].startswith("stripes: $N^{1.0}$ [")
+    for axis in (unseen, rendered):
         dots = points_of(axis, BUMPS, ".")
         assert dots.shape == (12, 2) and len(points_of(axis, BUMPS, UP)) == 0
         np.testing.assert_allclose(dots[:, 1] / (0.1 * dots[:, 0] ** 3), 1, atol=0.35)
@@ -175,6 +185,16 @@ def test_thresholds_are_drawn_where_they_are(drawn):
     reference = next(line for line in unseen.lines if line.get_linestyle() == ":")
     slope = np.polyfit(np.log(reference.get_xdata()), np.log(reference.get_ydata()), 1)[0]
     assert slope == pytest.approx(3)
+
+
+def test_figure_4_has_the_images_needed_if_their_sweep_is_there(drawn, workdir):
+    stripes_and_bumps = stand_ins.trained("stripes_30_bumps", workdir)
+    runs = {"stripes_30_bumps": stripes_and_bumps, "data_scaling": stand_ins.sweep()["sweep"]}
+    figure = drawn(FIGURES["fig4"].draw, runs)
+    (bumps,) = [line for line in axis_of(figure, "c").lines if line.get_label().startswith("bumps")]
+    np.testing.assert_allclose(bumps.get_ydata(), 0.1 * np.array(GRIDS) ** 3, rtol=0.1)
+    table = plotting.numbers_of(figure)
+    assert len(table[(table.panel == "c") & (table.mark == ".")]) == 24
 
 
 def test_the_mean_over_seeds_is_geometric(drawn):
