@@ -151,7 +151,8 @@ def shares_by_distance() -> list[str]:
         how = "%." if title == "KRR" else "%"
         shares = [plotting.mean_share(values) for _, values in by_distance]
         lines.append((title, *(quoted.formatted(share, how) for share in shares)))
-    return table(("network", *sorted(every.point.unique())), lines)
+    levels = (f"{level:g}" for level in sorted(every.point.unique()))
+    return table(("network", *levels), lines)
 
 
 def test_the_readme_stays_short():
