@@ -354,7 +354,7 @@ def draw_band(axis, x_K, values_TxK, line: str, color, log: bool = False, **kwar
     """Mean, with `log` the geometric one, and interval, which ends at 1 where no value is above, as
     a line and a band. Returns (3, K)."""
     band = np.exp(mean_band(np.log(values_TxK))) if log else mean_band(values_TxK)
-    if not log and np.nanmax(values_TxK) <= 1:
+    if not (log or np.any(np.greater(values_TxK, 1))):
         band = np.minimum(band, 1)
     axis.plot(x_K, band[0], line, color=color, **kwargs)
     axis.fill_between(x_K, *band[1:], color=color, alpha=0.15, linewidth=0)
