@@ -1,5 +1,7 @@
 """Figures 2 and 10 to 14: layers of decoders of every depth, and what they draw."""
 
+from functools import partial
+
 import numpy as np
 
 from compgen_jax.metrics import evaluation
@@ -10,15 +12,23 @@ from ..figure import figure
 from . import factor_maps
 from .lookup import CODES, by_depth, median_images
 
-EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
 LINES = "probe.ood_r2", "factorization.mean_of_ratios", "anova.interaction_ood"  # of Figure 2
 # of the held-out region's width and height: a corner, an edge and the centre
 POINTS = ((0.1, 0.1), (0.3, 0.85), (0.5, 0.5))
 
 
-@figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
+def every_depth(scale: str, codes=CODES) -> list[str]:
+    """The networks of Figures 2 and 10 to 12, at the paper's size those that are trained there."""
+    of_codes = {code: [f"{code}_cnn", f"{code}_cnn_depth*"] for code in CODES}
+    if scale == "paper":
+        of_codes["bump"] = ["bump_cnn", "bump_cnn_depth2", "bump_cnn_depth3"]
+        of_codes["ramp"] = ["ramp_cnn_50_epochs"]
+    return [name for code in codes for name in of_codes[code]]
+
+
+@figure("fig2", runs=every_depth)
 def draw_layers(runs):
-    networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
+    networks = by_depth(runs)
     picture = plotting.new_figure(plotting.WIDTH, 8.4)
     above, maps, below = picture.subfigures(3, 1, height_ratios=[3.9, 2.1, 2.2])
     axes = [
@@ -69,8 +79,8 @@ def _draw_lines(axis, networks, code, metric, dashed=False):
 @figure("fig13_20_epochs", runs=("bump_mlp_20_epochs*",), scale="paper")
 @figure("fig14", runs=("ramp_mlp", "ramp_mlp_depth*"), by_default=False)
 @figure("fig13", runs=("bump_mlp", "bump_mlp_depth*"), by_default=False)
-@figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
-@figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
+@figure("fig12", runs=partial(every_depth, codes=["ramp"]))
+@figure("fig11", runs=partial(every_depth, codes=["bump"]))
 def draw_volumes(runs):
     networks = sorted(runs.values(), key=depth_of)
     columns = max(len(run.layer_names) for run in networks)
@@ -97,9 +107,9 @@ def draw_volumes(runs):
     return picture
 
 
-@figure("fig10", runs=EVERY_DEPTH)
+@figure("fig10", runs=every_depth)
 def draw_depths(runs):
-    networks = {code: by_depth(runs, f"{code}_cnn") for code in CODES}
+    networks = by_depth(runs)
     most = max(map(len, networks.values()))
     picture = plotting.new_figure(plotting.WIDTH, max(0.9 * most + 0.2, 2.3))
     *blocks, last = picture.subfigures(1, 3, width_ratios=[2.4, 2.4, 2])

@@ -23,10 +23,10 @@ def by_code(runs: dict) -> dict:
     return {code: codes[code] for code in (*CODES, *codes) if code in codes}
 
 
-def by_depth(runs: dict, name: str) -> list:
-    """The run of this name and those of its other depths, by rising depth."""
-    same = [run for key, run in runs.items() if key == name or key.startswith(f"{name}_depth")]
-    return sorted(same, key=depth_of)
+def by_depth(runs: dict) -> dict:
+    """The runs of each of `CODES`, by rising depth."""
+    rising = sorted(runs.values(), key=depth_of)
+    return {code: [run for run in rising if run.config.task.code.name == code] for code in CODES}
 
 
 def median_seed(run) -> int:
