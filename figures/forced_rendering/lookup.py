@@ -23,6 +23,11 @@ def by_code(runs: dict) -> dict:
     return {code: codes[code] for code in (*CODES, *codes) if code in codes}
 
 
+def both_codes(scale: str, epochs: int) -> list[str]:
+    """The networks of a figure whose ramp's, at the paper's size, trains for the paper's epochs."""
+    return ["bump_cnn", f"ramp_cnn_{epochs}_epochs" if scale == "paper" else "ramp_cnn"]
+
+
 def by_depth(runs: dict) -> dict:
     """The runs of each of `CODES`, by rising depth."""
     rising = sorted(runs.values(), key=depth_of)
