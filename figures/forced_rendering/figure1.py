@@ -1,8 +1,6 @@
 """Figure 1, and claims C1 to C3 over all four codes: what is drawn inside and outside the
 held-out region."""
 
-from functools import partial
-
 import numpy as np
 
 from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
@@ -10,14 +8,14 @@ from compgen_jax.papers.forced_rendering.figure1_claims import aligned_peaks
 from .. import plotting
 from ..figure import figure
 from . import factor_maps, mechanism
-from .lookup import both_codes, by_code, median_images, shares_by_distance
+from .lookup import OF_FIGURE_1, by_code, median_images, shares_by_distance
 
 INSIDE = ((0.2, 0.9), (0.5, 0.5))  # of the held-out width and height: near its edge, its centre
 
 
 # the lowest is registered first
 @figure("fig1_authors", runs=("ramp_cnn_authors", "bump_cnn_authors"), scale="paper")
-@figure("fig1", runs=partial(both_codes, epochs=50))
+@figure("fig1", runs=OF_FIGURE_1.get)
 @figure("fig1b", runs=("bump_cnn",))
 def draw(runs):
     runs = by_code(runs)

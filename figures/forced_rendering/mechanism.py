@@ -1,7 +1,5 @@
 """Figures 1d, 1e and 8: what the bump and the ramp decoder draw for combinations they never saw."""
 
-from functools import partial
-
 import numpy as np
 
 from compgen_jax.claims import median_over_checkpoints
@@ -14,7 +12,7 @@ from compgen_jax.papers.forced_rendering.mechanism_claims import (
 
 from .. import plotting
 from ..figure import figure
-from .lookup import both_codes, by_code, flat, median_images, median_maps
+from .lookup import OF_FIGURE_8, by_code, flat, median_images, median_maps
 
 TITLES = {"mean_code": "other input at its mean", "sums": "sums of ID outputs"}
 EXAMPLE = 0  # of the held-out points of `superposition.points`
@@ -89,7 +87,7 @@ def draw_kernels(picture, runs):
     plotting.legend_below(last, ncols=2)
 
 
-@figure("fig8", runs=partial(both_codes, epochs=15))
+@figure("fig8", runs=OF_FIGURE_8.get)
 def draw_similarities(runs):
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     runs, letters = by_code(runs), iter("abcdef")
