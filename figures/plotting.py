@@ -274,7 +274,7 @@ def numbers_of(figure) -> pd.DataFrame:
             for (seed, k), value in np.ndenumerate(values_TxK):
                 point = positions_TxK[seed, k]
                 if words and not isinstance(point, str):
-                    point = " ".join(str(words[0](round(point), 0)).split()) or point
+                    point = " ".join(str(words[0](round(float(point)), 0)).split()) or point
                 rows.append((panel, names.get(color, ""), mark, point, seed, value))
     columns = "panel", "series", "mark", "point", "seed", "value"
     return pd.DataFrame(rows, columns=columns).dropna(subset="value")
