@@ -217,9 +217,10 @@ def judge(
     verdict, reason = min(decided, key=itemgetter(0))  # verdicts stand in alphabetical order
     if untrained and not case.get("as_trained"):
         verdict, reason = INCONCLUSIVE, untrained
-    setting = setting or case.get("setting", BASE)
+    of_case = case.get("setting", BASE)
+    setting = setting or of_case
     network = "ours"
-    if scale == "paper" and setting == case.get("setting", BASE):
+    if scale == "paper" and setting == of_case:
         network = case.get("network", claim.network)
     criterion = [f"{name} {number['must be']}" for name, number in conditions.items()]
     return {

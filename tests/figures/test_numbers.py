@@ -59,8 +59,10 @@ def test_figure_1_compares_held_out_with_id_images_of_the_median_seed(drawn, wor
     cells, held_out = run.cells, run.cells.held_out
     axes = drawn(FIGURES["fig1b"].draw, {"bump_cnn": run}).axes
     kernels = {title_of(axis): axis.images[0].get_array() for axis in axes if axis.images}
-    shared = [[np.mean(ood == seen) for seen in cells.factors[~held_out]]
-              for ood in cells.factors[held_out]]  # fmt: skip
+    shared = [
+        [np.mean(ood == seen) for seen in cells.factors[~held_out]]
+        for ood in cells.factors[held_out]
+    ]
     np.testing.assert_allclose(kernels["Binary kernel"], shared)
     lower = np.argmin([np.mean(errors[held_out]) for errors in cells.scores["mse"]])  # of two
     images = cells.predictions[lower].reshape(64, -1).astype(float)
@@ -151,10 +153,12 @@ def test_the_numbers_of_a_figure_are_those_by_seed():
     shares.set_xticks([0, 1], ["no", "yes"])
     table = plotting.numbers_of(figure).sort_values(["panel", "value"], ascending=[True, False])
     assert table.to_numpy().tolist() == [
-        ["a", "depth 1", "-", "code", 0, 1.0], ["a", "depth 1", "-", "1", 0, 0.5],
+        ["a", "depth 1", "-", "code", 0, 1.0],
+        ["a", "depth 1", "-", "1", 0, 0.5],
         ["a", "depth 1", "-", "image", 0, 0.2],
-        ["b", "depth 1", "X", "yes", 2, 0.4], ["b", "depth 1", "X", "yes", 0, 0.3]
-    ]  # fmt: skip
+        ["b", "depth 1", "X", "yes", 2, 0.4],
+        ["b", "depth 1", "X", "yes", 0, 0.3],
+    ]
     plotting.plt.close(figure)
 
 

@@ -36,18 +36,22 @@ def experiment(code: str, words: str = "", **fields) -> dict:
 
 # Figure 2's own networks are all of the bump code, and the ramp's of 50 epochs; the ramp's others
 # train until they are right.
-CNNS = [experiment(code, net=f"{code}_cnn", composer=COMPOSING[code]) for code in COMPOSING]
-BESIDE_COMPOSER = tuple(CNNS)
-CNNS += [
-    experiment(code, f", depth {depth}", net=f"{code}_cnn_depth{depth}")
-    for code in COMPOSING
-    for depth in (2, 3, 5, 6)
-]
-for case in CNNS:
-    case["network"] = "figure" if case["case"].startswith("bump") else "longer"
 LONGER = {"network": "longer"}
 AS_TRAINED = {"network": "figure", "as_trained": True}
-CNNS = (*CNNS, experiment("ramp", ", 50 epochs", net="ramp_cnn_50_epochs", **AS_TRAINED))
+WHOSE = {"bump": {"network": "figure"}, "ramp": LONGER}
+BESIDE_COMPOSER = tuple(
+    experiment(code, net=f"{code}_cnn", composer=COMPOSING[code], **WHOSE[code])
+    for code in COMPOSING
+)
+CNNS = (
+    *BESIDE_COMPOSER,
+    *(
+        experiment(code, f", depth {depth}", net=f"{code}_cnn_depth{depth}", **WHOSE[code])
+        for code in COMPOSING
+        for depth in (2, 3, 5, 6)
+    ),
+    experiment("ramp", ", 50 epochs", net="ramp_cnn_50_epochs", **AS_TRAINED),
+)
 # MLPs that train until they are right, and the own ones of Figures 13 and 14, of 20 epochs; and the
 # CNNs of their code, of which that of the nearest depth is compared
 MLPS = tuple(

@@ -17,10 +17,11 @@ from compgen_jax.papers.forced_rendering.image_quantities import best_of, explai
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
 CLEARLY = 0.05  # of R^2, of which a true bump has .0004 more than other points
 MOST = 0.75  # of an ideal superposer's R^2, of which the nearest seen image has .52 to .55
-OF_SUMS = [network for network in CNNS if network["case"] in CONSTRUCTION]
-# The figure's own networks were trained on 20,000 samples, and are not among the runs.
 OF_SUMS = [
-    case | {"network": "ours"} if case.get("network") == "figure" else case for case in OF_SUMS
+    # the figure's own networks were trained on 20,000 samples, and are not among the runs
+    case | {"network": "ours"} if case.get("network") == "figure" else case
+    for case in CNNS
+    if case["case"] in CONSTRUCTION
 ]
 
 # --- C4: superpositions ------------------------------------------------------------------------
