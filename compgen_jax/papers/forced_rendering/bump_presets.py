@@ -298,17 +298,20 @@ for name, scale, count in (("stripes_30_bumps", "quick", 12), ("stripes_50_bumps
 at_depths("stripes_0_bumps", quick=(2, 3, 5, 6))
 ADDITIVE = {"model.name": "additive", "model.depth": 2, "model.width": 128}
 RUNS["stripes_0_bumps_additive"] = Preset(RUNS["stripes_0_bumps"], quick=ADDITIVE, **QUICK)
+DONUT = {"task.support.region": "donut"}
+CORNER = {"task.support.region": "corner"}
 NO_ENTROPY, NO_VARIANCE = {"model.penalty.entropy": 0.0}, {"model.penalty.variance": 0.0}
+CENTRE = DONUT | {"task.support.low": 6, "task.support.high": 25}  # as large as the corner
 ABLATIONS = {  # by the penalties that are left
     "none": NO_ENTROPY | NO_VARIANCE,
     "entropy": NO_VARIANCE,
     "variance": NO_ENTROPY,
     "both": {},
 }
-RUNS |= {f"lowrank_{name}": Preset(PRESETS["lowrank"], off) for name, off in ABLATIONS.items()}
+for name, off in ABLATIONS.items():
+    RUNS[f"lowrank_{name}"] = Preset(PRESETS["lowrank"], off)
+    RUNS[f"lowrank_centre_{name}"] = Preset(RUNS[f"lowrank_{name}"], CENTRE, **PAPER)
 
-DONUT = {"task.support.region": "donut"}
-CORNER = {"task.support.region": "corner"}
 RUNS |= {
     "wide_bumps": Preset(  # light the hole's centre from its edge, and are learnt more slowly
         RUNS["bump_cnn"],

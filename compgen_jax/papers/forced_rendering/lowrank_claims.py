@@ -22,8 +22,8 @@ CONSTANT = 0.9  # of it, constant along the other factor's axis
 ALL = {
     "after": True,
     "figure": "Fig 3e",
-    "cases": [{"case": "onehot"}],
-    "runs": {name: f"lowrank_{name}" for name in ABLATIONS},
+    "cases": [{"case": "onehot", "at": ""}, {"case": "onehot, in the centre", "at": "centre_"}],
+    "runs": {name: f"lowrank_{{at}}{name}" for name in ABLATIONS},
 }
 
 
