@@ -14,10 +14,11 @@ ANGLES = 10  # of the gap whose images are drawn
 UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
 
 
-@figure("fig9", runs=tuple(TITLES), by_default=False)
+@figure("fig9", runs={"quick": tuple(TITLES), "paper": ("rotation",)}.get, by_default=False)
 def draw(runs):
-    picture = plotting.new_figure(plotting.WIDTH, 6.9)
-    top, middle, bottom = picture.subfigures(3, 1, height_ratios=[1.8, 2, 3])
+    heights = 1.8, 2, 0.75 * (2 + len(runs))
+    picture = plotting.new_figure(plotting.WIDTH, sum(heights) + 0.1)
+    top, middle, bottom = picture.subfigures(3, 1, height_ratios=heights)
     axis, first = top.subplots(), next(iter(runs.values()))
     for name, run in runs.items():
         _, indices = _gap_and_cells(run)

@@ -38,7 +38,7 @@ KNOWN = {
     ("figure", "scale", "names"),
     [
         ("fig2", "quick", "bump_cnn ramp_cnn bump_cnn_depth2 bump_cnn_depth6 ramp_cnn_depth2"),
-        ("fig14_20_epochs", "paper", "ramp_mlp_20_epochs ramp_mlp_20_epochs_depth4 "
+        ("fig14", "paper", "ramp_mlp_20_epochs ramp_mlp_20_epochs_depth4 "
          "ramp_mlp_20_epochs_depth5 ramp_mlp_20_epochs_depth6 ramp_mlp_20_epochs_depth7"),
         ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps")
     ]
