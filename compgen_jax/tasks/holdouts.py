@@ -17,9 +17,11 @@ import operator
 import re
 
 import numpy as np
+import pandas
 
 from compgen_jax import settings
 from compgen_jax.tasks.supports import random_cells, value_indices
+from compgen_jax.tasks.table_files import factor_of
 from compgen_jax.tasks.task import counts, value_name
 
 LONGEST, TOLERANCE = 1000, 1e-6
@@ -83,8 +85,10 @@ REGIONS = {
     "cross": (False, 2, 0.25),
     "interpolation": (False, 2, 0.7),
     "extrapolation": (False, 1, 0.7),
+    "orthotope": (True, 1, 0.7),
 }
 TAKES = dict.fromkeys(REGIONS, ("factors", "share")) | {
+    "orthotope": ("factors", "share", "seen"),
     "random": ("share", "seed"),
     "slices": ("factors", "values"),
     "recombination_to_element": ("factors", "values"),
@@ -116,6 +120,31 @@ def held_out(text: str, factors, points_BxF) -> np.ndarray:
     reader.require(mask.any(), f"holds out none of {len(mask)} combinations")
     reader.require(not mask.all(), f"holds out all {len(mask)} combinations")
     return mask
+
+
+def held_out_rows(text: str, frame) -> np.ndarray:
+    """(n,) bool: the rows whose combination of factors the text holds out; to index a data set of
+    any framework.
+
+    frame: a DataFrame, or a dict of arrays (n,), with a column for each factor; text is a label.
+        Rows of the same combination are held out together, however many there are.
+
+    Raises ConfigError as `held_out`, and for a column with missing values.
+    """
+    columns = pandas.DataFrame(frame)
+    factors, indices = [], []
+    for name, column in columns.items():
+        settings.demand(not column.isna().any(), f"{name}: has missing values")
+        kind = None if column.dtype.kind in "biuf" else str
+        factor, index_n = factor_of(name, np.asarray(column, kind))
+        factors.append(factor)
+        indices.append(index_n)
+    places_nxF = np.stack(indices, axis=1)
+    cell_n = places_nxF @ np.cumprod([1, *counts(factors)[:-1]])
+    _, first, combination_n = np.unique(cell_n, return_index=True, return_inverse=True)
+    places = zip(factors, places_nxF[first].T, strict=True)
+    points_BxF = np.stack([factor.values[index_B] for factor, index_B in places], axis=1)
+    return held_out(text, factors, points_BxF)[combination_n]
 
 
 class _Reader:
@@ -235,18 +264,19 @@ class _Reader:
         return nearest
 
     def named(self, name: str, arguments, keywords):
-        chosen, values, share, seed = [], {}, REGIONS.get(name, [0.7])[-1], 0
+        chosen, values, share = [], {}, REGIONS.get(name, [0.7])[-1]
+        whole = {"seed": 0, "seen": 0}
         pairs = [(keyword.arg or "**", keyword.value) for keyword in keywords]
         for item in arguments:
             pairs.append(("factors" if isinstance(item, ast.Name) else "share", item))
         for key, item in pairs:
-            kind, text = key if key in ("factors", "share", "seed") else "values", ast.unparse(item)
+            kind, text = key if key in ("factors", "share", *whole) else "values", ast.unparse(item)
             self.require(kind in TAKES[name], f"{name} takes no {kind}")
             if kind == "factors":
                 chosen.append(self.factor(text))
-            elif kind == "seed":
-                seed = getattr(item, "value", None)
-                self.require(type(seed) is int, "a seed is a whole number from 0")
+            elif kind in whole:
+                whole[kind] = getattr(item, "value", None)
+                self.require(type(whole[kind]) is int, f"{kind} is a whole number from 0")
             elif kind == "share":
                 value = self.value(item)
                 is_share = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
@@ -257,9 +287,9 @@ class _Reader:
                 self.require(np.ndim(value) == 0, f"{text} is not one value")
                 values[index] = self.value_index(index, value)
         if name == "random":
-            return random_cells(np.ones(len(self.points_BxF)), share, seed)
+            return random_cells(np.ones(len(self.points_BxF)), share, whole["seed"])
         if name in REGIONS:
-            return self.region(name, chosen, share)
+            return self.region(name, chosen, share, whole["seen"])
         every, masks = range(len(self.factors)), []
         if name == "slices":
             middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
@@ -275,13 +305,16 @@ class _Reader:
         masks += [self.indices[i] == index for i, index in elements.items()]
         return np.all(masks, axis=0)
 
-    def region(self, name: str, chosen: list, share: float):
+    def region(self, name: str, chosen: list, share: float, seen: int):
         """The factors with fewest values come first; those after them make up for rounding."""
         is_joint, n_seen, _ = REGIONS[name]
         sizes = counts(self.factors)
         real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]
         chosen = sorted(dict.fromkeys(chosen) or real, key=sizes.__getitem__)
         self.require(chosen, f"{name} finds no real factor; name its factors")
+        self.require(seen < len(chosen), f"at most {len(chosen) - 1} of the factors can be seen")
+        if name == "orthotope":
+            return self.orthotope(chosen, sizes, share, seen)
         wanted, masks = share if is_joint else 1 - share, []
         for rank, factor in enumerate(chosen):
             size, index = sizes[factor], self.indices[factor]
@@ -299,6 +332,19 @@ class _Reader:
             else:  # the lowest n values are seen, or the highest n held out
                 masks.append(index >= size - n if is_joint else index < n)
         return np.all(masks, axis=0) == is_joint
+
+    def orthotope(self, chosen: list, sizes, share: float, seen: int):
+        """More than `seen` factors have one of their highest values, as large a part of each: the
+        part for which the share of all combinations is nearest to `share`."""
+        most, options = max(sizes[i] for i in chosen), []
+        for k in range(1, most):
+            low = [min(max(round(k * sizes[i] / most), 1), sizes[i] - 1) for i in chosen]
+            by_count = np.ones(1)  # share of the combinations with so many high values
+            for i, n in zip(chosen, low, strict=True):
+                by_count = np.convolve(by_count, [n, sizes[i] - n]) / sizes[i]
+            options.append((abs(by_count[seen + 1 :].sum() - share), low))
+        columns = zip(chosen, min(options)[1], strict=True)
+        return sum(self.indices[i] >= n for i, n in columns) > seen
 
 
 def coverage(mask_B, factors, points_BxF) -> tuple[list[str], dict[str, float]]:

@@ -165,8 +165,9 @@ def _columns(arrays, count: int) -> tuple:
     return dict(zip(names, table.T, strict=True)), arrays
 
 
-def _factor(arrays, name: str, column) -> tuple:
-    """A factor, and the index of each image's value."""
+def factor_of(name: str, column, arrays=()) -> tuple:
+    """The factor of a column (n,) of numbers or text, and the index (n,) of each row's value. The
+    `arrays` of a file may say more of it."""
     is_text, labels, period = column.dtype.kind == "U", (), math.inf
     numbers = column if is_text else column.astype(np.float32)
     values, index_n = np.unique(numbers, return_inverse=True)
@@ -191,7 +192,7 @@ def _table(stored, columns: dict, arrays, subset: tuple, side: int) -> TableFile
     require(are_pairs, "task.subset", subset, hint)
     says, factors, indices, used_n = [], [], [], np.ones(len(stored), bool)
     for name, column in columns.items():
-        factor, index_n = _factor(arrays, name, column)
+        factor, index_n = factor_of(name, column, arrays)
         present = np.arange(len(factor.values))
         if np.ptp(factor.values) > 0.9999 * factor.period:
             says.append(f"{name} has a last value that is the first again, and is left out")

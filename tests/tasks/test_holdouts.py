@@ -4,11 +4,12 @@ import itertools
 import re
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_array_equal
 
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out
+from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out, held_out_rows
 from compgen_jax.tasks.task import Factor, cells
 
 MPI3D = tuple(
@@ -110,6 +111,8 @@ def test_a_sentence_holds_out_what_it_says(text, expected):
         ("cross(posX, posY, share=.36)", (4, 5), False),  # 8 of 10 kept, twice
         ("extrapolation(.36)", (8, 9), False),
         ("interpolation(.84)", (1, 2, 4, 5, 7, 8), False),  # keeps 4 of 10, twice
+        ("orthotope(share=.5)", (7, 8, 9), False),
+        ("orthotope(share=.25, seen=1)", range(5, 10), True),
     ],
 )
 def test_regions_are_what_their_picture_shows(text, values, joint):
@@ -118,6 +121,29 @@ def test_regions_are_what_their_picture_shows(text, values, joint):
     inside = [np.isin(np.round(9 * column), values) for column in cell.T]
     expected = inside[0] & inside[1] if joint else inside[0] | inside[1]
     assert_array_equal(held_out(text, LINE, cell), expected)
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2])
+def test_an_orthotope_shows_so_many_high_factors(seen):
+    """The highest 4 of 10 hues and 2 of 5 others are nearest to the share."""
+    factors = Factor("x", np.arange(10)), Factor("y", np.arange(5)), Factor("z", np.arange(5))
+    points = cells(factors)
+    high = (points >= (6, 3, 3)).sum(axis=1)
+    text = f"orthotope(share={np.mean(high > seen)}, seen={seen})"
+    assert_array_equal(held_out(text, factors, points), high > seen)
+
+
+def test_rows_of_a_combination_are_held_out_together():
+    row_n = np.random.default_rng(2).integers(len(POINTS), size=700)
+    shapes = np.array(["", *SMALL[0].labels])[SHAPE.astype(int)]
+    frame = pandas.DataFrame({"shape": shapes, "hue": HUE, "pos X": POSX}).iloc[row_n]
+    expected = (SHAPE == 3) & (POSX > 0.5)
+    assert_array_equal(held_out_rows("shape == 'heart' and pos_X > .5", frame), expected[row_n])
+    arrays = {name: frame[name].to_numpy() for name in frame}
+    drawn = pandas.Series(held_out_rows("random(.3, seed=1)", arrays)).groupby(row_n)
+    assert drawn.nunique().max() == 1 and drawn.first().sum() == round(0.3 * len(drawn))
+    with pytest.raises(ConfigError, match="hue: has missing values"):
+        held_out_rows("hue > .5", frame.replace({"hue": {0.1: np.nan}}))
 
 
 def test_names_that_python_cannot_read_have_underscores():
@@ -133,6 +159,7 @@ WRONG = {
     "posX": "posX is no condition",
     "posX = .5": "equality is written ==",
     "eval('1')": "no function 'eval'",
+    "orthotope(posX, hue, seen=2)": "at most 1 of the factors can be seen",
     "random(1.5)": "1.5 is no share between 0 and 1",
     "recombination_to_range(posX)": "takes a factor of one value, then",
     "montero dsprites shape2ty": "there is montero dsprites shape2tx",
