@@ -27,6 +27,7 @@ _SURFACE = (
     "load",
     "analyze",
     "judge",
+    "held_out",
     "explore",
     "Run",
     "Sweep",

@@ -193,10 +193,14 @@ def test_each_sentence_and_function_of_the_page_on_hold_outs():
     sentences = re.findall(r"^\| `(.+?)` \|", page, re.M) + re.findall(r'held_out="(.*?)"', page)
     factors = Sprites().scene().factors
     masks = [holdouts.held_out(one, factors, tasks.cells(factors)) for one in sentences]
-    assert len(masks) == 17 and all(mask.any() and not mask.all() for mask in masks)
+    assert len(masks) == 18 and all(mask.any() and not mask.all() for mask in masks)
     for name, words in holdouts.PUBLISHED.items():
         assert f"\n{name}: {words}\n" in HOLD_OUT
     assert {*holdouts.TAKES} == {text.partition("(")[0] for text in sentences} & {*holdouts.TAKES}
+    data, columns = np.arange(3), {"shape": ["heart", "heart", "square"], "posX": [0.1, 0.9, 0.9]}
+    split = {"frame": columns, "data": data}
+    exec(blocks(HOLD_OUT, "python")[0], split)
+    assert split["test"] == data[1:2] and len(split["train"]) == 2
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
