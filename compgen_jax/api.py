@@ -25,7 +25,7 @@ from compgen_jax.papers import verdicts as papers_judge
 from compgen_jax.runs import directory, judge_run, study, sweeps
 from compgen_jax.runs.directory import RunError as RunError  # exported
 from compgen_jax.runs.run import Run as Run
-from compgen_jax.tasks.holdouts import held_out_rows as held_out  # noqa: F401
+from compgen_jax.tasks.holdouts import held_out as held_out  # exported
 
 COLUMNS = ["claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion"]
 

@@ -26,7 +26,9 @@ ALLOWED = {
     "catalog": {"papers", "studies"},
     "presets": LOWEST | {"papers", "studies"},
     "compilation_cache": set(),
-    "api": SERVE_ALL | {"runs", "cli", "compilation_cache"} | {"papers.verdicts", "catalog"},
+    "api": SERVE_ALL
+    | {"runs", "cli", "compilation_cache", "papers.verdicts", "catalog"}
+    | {"tasks.holdouts"},
     "cli": LOWEST | {"compilation_cache", "runs.directory", "presets"},
 }
 

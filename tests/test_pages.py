@@ -192,7 +192,7 @@ def test_each_sentence_and_function_of_the_page_on_hold_outs():
     page = HOLD_OUT.partition("## Published")[0]
     sentences = re.findall(r"^\| `(.+?)` \|", page, re.M) + re.findall(r'held_out="(.*?)"', page)
     factors = Sprites().scene().factors
-    masks = [holdouts.held_out(one, factors, tasks.cells(factors)) for one in sentences]
+    masks = [holdouts.held_out_points(one, factors, tasks.cells(factors)) for one in sentences]
     assert len(masks) == 18 and all(mask.any() and not mask.all() for mask in masks)
     for name, words in holdouts.PUBLISHED.items():
         assert f"\n{name}: {words}\n" in HOLD_OUT

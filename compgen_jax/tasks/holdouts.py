@@ -105,7 +105,7 @@ COMPARED = {
 ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
 
 
-def held_out(text: str, factors, points_BxF) -> np.ndarray:
+def held_out_points(text: str, factors, points_BxF) -> np.ndarray:
     """(B,) bool: which of all combinations that exist, points (B, F), the text holds out; '' none.
     Raises ConfigError for a text that is no such sentence, or holds out nothing or everything."""
     mask = np.zeros(len(points_BxF), bool)
@@ -122,14 +122,14 @@ def held_out(text: str, factors, points_BxF) -> np.ndarray:
     return mask
 
 
-def held_out_rows(text: str, frame) -> np.ndarray:
+def held_out(text: str, frame) -> np.ndarray:
     """(n,) bool: the rows whose combination of factors the text holds out; to index a data set of
     any framework.
 
     frame: a DataFrame, or a dict of arrays (n,), with a column for each factor; text is a label.
         Rows of the same combination are held out together, however many there are.
 
-    Raises ConfigError as `held_out`, and for a column with missing values.
+    Raises ConfigError as `held_out_points`, and for a column with missing values.
     """
     columns = pandas.DataFrame(frame)
     factors, indices = [], []
@@ -144,7 +144,7 @@ def held_out_rows(text: str, frame) -> np.ndarray:
     _, first, combination_n = np.unique(cell_n, return_index=True, return_inverse=True)
     places = zip(factors, places_nxF[first].T, strict=True)
     points_BxF = np.stack([factor.values[index_B] for factor, index_B in places], axis=1)
-    return held_out(text, factors, points_BxF)[combination_n]
+    return held_out_points(text, factors, points_BxF)[combination_n]
 
 
 class _Reader:

@@ -86,7 +86,9 @@ class SceneTask(Family):
             f"{CODES_OF_FACTORS}",
         )
         points = tasks.cells(factors) if scene.points is None else scene.points
-        cells = Cells(factors, holdouts.held_out(self.held_out, factors, points), scene.points)
+        cells = Cells(
+            factors, holdouts.held_out_points(self.held_out, factors, points), scene.points
+        )
         seen, total = int((~cells.held_out).sum()), len(points)
         samples = self.samples or seen
         demand(

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out, held_out_rows
+from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out, held_out_points
 from compgen_jax.tasks.task import Factor, cells
 
 MPI3D = tuple(
@@ -72,7 +72,7 @@ def test_published_names_hold_out_as_many_as_their_papers_code(counts):
     points, names = cells(DATA[data]), {name for name in PUBLISHED if name.split()[1] == data}
     for row in counts.split(", "):
         name, count = f"montero {data} {row}".rsplit(" ", 1)
-        assert held_out(name, DATA[data], points).sum() == int(count), name
+        assert held_out_points(name, DATA[data], points).sum() == int(count), name
         names.remove(name)
     assert not names
 
@@ -99,7 +99,7 @@ def test_published_names_hold_out_as_many_as_their_papers_code(counts):
     ],
 )
 def test_a_sentence_holds_out_what_it_says(text, expected):
-    assert_array_equal(held_out(text, SMALL, POINTS), expected)
+    assert_array_equal(held_out_points(text, SMALL, POINTS), expected)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_regions_are_what_their_picture_shows(text, values, joint):
     cell = np.random.default_rng(0).permutation(cells(LINE))[:70]
     inside = [np.isin(np.round(9 * column), values) for column in cell.T]
     expected = inside[0] & inside[1] if joint else inside[0] | inside[1]
-    assert_array_equal(held_out(text, LINE, cell), expected)
+    assert_array_equal(held_out_points(text, LINE, cell), expected)
 
 
 @pytest.mark.parametrize("seen", [0, 1, 2])
@@ -130,7 +130,7 @@ def test_an_orthotope_shows_so_many_high_factors(seen):
     points = cells(factors)
     high = (points >= (6, 3, 3)).sum(axis=1)
     text = f"orthotope(share={np.mean(high > seen)}, seen={seen})"
-    assert_array_equal(held_out(text, factors, points), high > seen)
+    assert_array_equal(held_out_points(text, factors, points), high > seen)
 
 
 def test_rows_of_a_combination_are_held_out_together():
@@ -138,17 +138,17 @@ def test_rows_of_a_combination_are_held_out_together():
     shapes = np.array(["", *SMALL[0].labels])[SHAPE.astype(int)]
     frame = pandas.DataFrame({"shape": shapes, "hue": HUE, "pos X": POSX}).iloc[row_n]
     expected = (SHAPE == 3) & (POSX > 0.5)
-    assert_array_equal(held_out_rows("shape == 'heart' and pos_X > .5", frame), expected[row_n])
+    assert_array_equal(held_out("shape == 'heart' and pos_X > .5", frame), expected[row_n])
     arrays = {name: frame[name].to_numpy() for name in frame}
-    drawn = pandas.Series(held_out_rows("random(.3, seed=1)", arrays)).groupby(row_n)
+    drawn = pandas.Series(held_out("random(.3, seed=1)", arrays)).groupby(row_n)
     assert drawn.nunique().max() == 1 and drawn.first().sum() == round(0.3 * len(drawn))
     with pytest.raises(ConfigError, match="hue: has missing values"):
-        held_out_rows("hue > .5", frame.assign(hue=frame.hue.where(frame.hue > 0.2)))
+        held_out("hue > .5", frame.assign(hue=frame.hue.where(frame.hue > 0.2)))
 
 
 def test_names_that_python_cannot_read_have_underscores():
     factors = (Factor("object hue", np.arange(4)), Factor("class", np.arange(3)))
-    assert held_out("object_hue > 1 and class_ == 2", factors, cells(factors)).sum() == 2
+    assert held_out_points("object_hue > 1 and class_ == 2", factors, cells(factors)).sum() == 2
 
 
 WRONG = {
@@ -171,7 +171,7 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
 def test_a_wrong_sentence_is_answered_in_one_line(text):
     with pytest.raises(ConfigError) as caught:
-        held_out(text, SMALL, POINTS)
+        held_out_points(text, SMALL, POINTS)
     message = str(caught.value)
     assert message.startswith("config.task.held_out=") and WRONG[text] in message
     assert "\n" not in message and len(message) < 1500
@@ -185,7 +185,7 @@ def test_coverage_counts_pairs_that_exist_alone():
         exist, seen = (np.unique(rows[:, (i, j)], axis=0) for rows in (some, some[~mask]))
         name = f"seen_pairs.{SMALL[i].name}.{SMALL[j].name}"
         assert facts[name] == pytest.approx(len(seen) / len(exist))
-    mask = held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS)
+    mask = held_out_points("hue >= .8 or shape == 'heart'", SMALL, POINTS)
     _, facts = coverage(mask, SMALL, POINTS)
     shares = {"seen": 96 / 180, "seen_values.hue": 0.8, "seen_values.posX": 1}
     assert {name: facts[name] for name in shares} == pytest.approx(shares)
