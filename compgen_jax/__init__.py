@@ -16,7 +16,7 @@ A point is a vector of factor values (F,); cells are all combinations of the fac
 (`grids`). In image tasks the factors x (the column) and y (the row) are in pixels, pixel centres
 lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 
-`import compgen_jax as cg` has what a notebook needs, and imports it when it is first used (`api`).
+`import compgen_jax as cg` has what a notebook needs, imported when it is first used (`api`).
 """
 
 __version__ = "0.3.0"

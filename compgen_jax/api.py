@@ -7,7 +7,7 @@
     run.draw(8, 7.5)           # a figure: target, output, and their difference
     run.metrics()              # a DataFrame; also run.cell_table() and run.layers()
 
-`cg.load("runs/first")` is the same run, tomorrow.
+`cg.load("runs/first")` is the same run.
 """
 
 from dataclasses import dataclass, field
