@@ -111,8 +111,6 @@ def test_a_sentence_holds_out_what_it_says(text, expected):
         ("cross(posX, posY, share=.36)", (4, 5), False),  # 8 of 10 kept, twice
         ("extrapolation(.36)", (8, 9), False),
         ("interpolation(.84)", (1, 2, 4, 5, 7, 8), False),  # keeps 4 of 10, twice
-        ("orthotope(share=.5)", (7, 8, 9), False),
-        ("orthotope(share=.25, seen=1)", range(5, 10), True),
     ],
 )
 def test_regions_are_what_their_picture_shows(text, values, joint):
