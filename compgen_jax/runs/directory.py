@@ -16,7 +16,6 @@ Every file appears atomically.
 """
 
 import contextlib
-import fcntl
 import io
 import json
 import math
@@ -24,6 +23,7 @@ import os
 import sys
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pandas as pd
 
@@ -42,11 +42,11 @@ def claim(workdir: Path, config: Config):
     """Makes `workdir` the directory of `config`, for this process alone."""
     _check_belongs(workdir, config)
     workdir.mkdir(parents=True, exist_ok=True)
-    with open(workdir / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(f"--workdir={workdir}: another process is at work in it") from error
+    try:
+        lock = filelock.FileLock(workdir / ".lock", timeout=0).acquire()
+    except filelock.Timeout as error:
+        raise RunError(f"--workdir={workdir}: another process is at work in it") from error
+    with lock:
         _check_belongs(workdir, config)  # again: another process may have come first
         with logs.outcome(workdir):
             yield

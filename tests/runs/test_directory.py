@@ -5,6 +5,7 @@ import os
 import shutil
 
 import chex
+import filelock
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -133,13 +134,14 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
     tiny, tmp_path, monkeypatch
 ):
     """The other process writes its config between our first look and our lock."""
-    other, flock = changed(tiny, {"training.learning_rate": 0.5}), directory.fcntl.flock
+    other = changed(tiny, {"training.learning_rate": 0.5})
+    acquire = filelock.FileLock.acquire
 
-    def flock_late(*args):
+    def acquire_late(lock):
         directory.write_json(tmp_path / "run" / "config.json", configs.to_dict(other))
-        return flock(*args)
+        return acquire(lock)
 
-    monkeypatch.setattr(directory.fcntl, "flock", flock_late)
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire_late)
     with (
         pytest.raises(RunError, match="belongs to another config"),
         directory.claim(tmp_path / "run", tiny),
@@ -149,8 +151,16 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
 
 
 def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
-    with directory.claim(tmp_path, tiny), pytest.raises(RunError, match="another process is at"):
-        with directory.claim(tmp_path, tiny):
+    """Nor is another file emptied to which the lock is a link."""
+    (tmp_path / "target").write_text("of another")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/.lock").symlink_to(tmp_path / "target")
+    with pytest.raises(OSError), directory.claim(tmp_path / "linked", tiny):
+        pass
+    assert (tmp_path / "target").read_text() == "of another"
+    run = tmp_path / "run"
+    with directory.claim(run, tiny), pytest.raises(RunError, match="another process is at"):
+        with directory.claim(run, tiny):
             pass
 
 
