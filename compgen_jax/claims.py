@@ -19,7 +19,6 @@ Values are (S,), one for each seed; (S, C), by seed and late checkpoint, of whic
 counts; a constant; or {'value', 'ci95'}, a statistic that is no mean over seeds (`unknown`).
 """
 
-import fnmatch
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -169,23 +168,6 @@ def label(case: dict) -> str:
     """'bump, depth 2'."""
     values = [str(value) for name, value in case.items() if name not in NO_LABEL and value != ""]
     return case.get("case", ", ".join(values))
-
-
-def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
-    """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
-    on all runs of a pattern needs all those of `every`, the base runs."""
-    rows = []
-    pairs = [(claim, case) for claim in claims for case in claim.cases]
-    for claim, case in pairs:
-        chosen = {}
-        for argument, name in claim.named_runs(case).items():
-            matches = fnmatch.filter(runs, name)
-            if not matches or ("*" in name and {*fnmatch.filter(every, name)} - {*matches}):
-                break
-            chosen[argument] = [runs[match] for match in matches] if "*" in name else runs[name]
-        else:
-            rows.append(judge(claim, chosen, case, scale, setting))
-    return [row for row in rows if row is not None]
 
 
 def judge(

@@ -238,7 +238,7 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
         at_base = {base: config for (base, name), config in plan.varied.items() if name == setting}
         names = list(at_base if setting == claims.FRESH else plan.configs)
         at_setting = verdicts.load(at_base, paths)
-        rows += claims.judge_all(every_claim, at_setting, plan.scale, setting, names)
+        rows += verdicts.judge_all(every_claim, at_setting, plan.scale, setting, names)
     before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
     rows = committed.merged(before, rows)
     directory.write_json(path, rows)

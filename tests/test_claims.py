@@ -8,6 +8,7 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
+from compgen_jax.papers.verdicts import judge_all
 from compgen_jax.statistics import mean_with_interval, share_with_interval
 from figures import committed
 
@@ -137,7 +138,7 @@ def is_high(net, deeper, code):
 def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
     names = "bump_cnn", "bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn", "other"
     runs = {name: network(0.9, 0.8, 0.9) for name in names}
-    (row,) = claims.judge_all([is_high], runs, "quick")  # ramps have no other depth
+    (row,) = judge_all([is_high], runs, "quick")  # ramps have no other depth
     assert committed.key_of(row) == ("C0", "bump, 2", "quick", "base")
     assert row["statement"] == "With the bump code it is high" and row["figure"] == "Fig 1"
     assert row["runs"] == ["bump_cnn", "bump_cnn_depth*"]
@@ -146,7 +147,7 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
     # at a setting, all runs of a pattern must have it
     for count, verdicts in ((2, []), (3, [C])):
         there = {name: network(0.1, 0.2, 0.1) for name in names[:count]}
-        at = claims.judge_all([is_high], there, "quick", "upright", every=names)
+        at = judge_all([is_high], there, "quick", "upright", every=names)
         assert [row["verdict"] for row in at] == verdicts
 
 
@@ -158,7 +159,7 @@ def test_a_variant_is_the_same_function_with_more_fields_of_its_cases():
 
     higher = exceeds.variant("C0.higher", "The {case} is higher.", least=0.95, after=True)
     assert (exceeds.after, higher.after, higher.variant("C0.same", "").after) == (False, True, True)
-    rows = claims.judge_all([exceeds, higher], {"net": network(0.9, 0.89, 0.9)})
+    rows = judge_all([exceeds, higher], {"net": network(0.9, 0.89, 0.9)})
     said = [(row["statement"], row["case"], row["verdict"]) for row in rows]
     assert said == [("It is high", "bump", R), ("The bump is higher", "bump", C)]
 

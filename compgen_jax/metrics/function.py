@@ -59,7 +59,7 @@ def measure(
         tensors_at = jax.jit(partial(geometry.metric_tensors, by_name))
         tensors = jax.device_get(tensors_at(jnp.asarray(points)))
     border = grids.border(layers.BORDER, sizes)
-    of_layers = [row for row in registry.METRICS if row.domain == "grid" and not row.of_output]
+    of_layers = [metric for metric in registry.metrics_of("grid") if not metric.of_output]
     return {
         name: registry.numbers(
             of_layers,

@@ -132,10 +132,7 @@ def kernel_terms(layer: Layer) -> dict | None:
 @layer_metric("numerical_rank", "energy_rank", "participation_ratio", prefix="spectrum.")
 def spectrum(layer: Layer) -> dict | None:
     """Effective dimensions of the features."""
-    if layer.gram is None:
-        return None
-    _, *ranks = spectra.spectrum(layer.grams[1])
-    return dict(zip(spectra.Spectrum._fields[1:], ranks, strict=True))
+    return None if layer.gram is None else spectra.spectrum(layer.grams[1])
 
 
 @layer_metric("interaction", "interaction_ood", prefix="anova.")

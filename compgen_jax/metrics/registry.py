@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax import settings
+
 DOMAINS = ("grid", "points")
 
 
@@ -57,14 +59,17 @@ def layer_metric(
     return register
 
 
-def measured_with(name: str | None) -> list[Metric]:
-    """The metric of a name; of one of the prediction all of the prediction, as claims ask for
-    several."""
-    metrics = [metric for metric in METRICS if name in metric.names]
-    for metric in metrics:
-        if metric.of_output:
-            return [m for m in METRICS if m.of_output and m.domain == metric.domain]
-    return metrics
+def metrics_of(domain: str, families=()) -> list[Metric]:
+    """Those of a domain or of some `families`. Raises ConfigError for an unknown family."""
+    metrics = [metric for metric in METRICS if metric.domain == domain]
+    chosen = [] if families else metrics
+    for family in families:
+        prefix = f"{family}."
+        members = [m for m in metrics if any(f"{name}.".startswith(prefix) for name in m.names)]
+        names = ", ".join(sorted({name.partition(".")[0] for m in metrics for name in m.names}))
+        settings.demand(members, f"there is no metric {family} here; families are {names}")
+        chosen += members
+    return [metric for metric in metrics if metric in chosen]
 
 
 def numbers(metrics: list[Metric], layer, say: Callable | None = None) -> dict[str, float]:

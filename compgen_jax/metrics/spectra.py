@@ -1,7 +1,6 @@
 """How many dimensions a layer uses: the spectrum of its covariance (E18 to E20)."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,28 +11,17 @@ VANISHING = 1e-12  # of a matrix's squares
 UNCERTAIN = 1e-10  # of an eigenvalue
 
 
-class Spectrum(NamedTuple):
-    """Eigenvalues (B,) of the covariance, largest first, and three counts of dimensions:
-    eigenvalues above `RANK_TOLERANCE` of the largest, the fewest that sum to `ENERGY` of the total,
+def spectrum(centred_BxB) -> dict:
+    """Dimensions of features with this centred Gram matrix, by the eigenvalues l of the covariance:
+    those above `RANK_TOLERANCE` of the largest, the fewest that sum to `ENERGY` of the total, and
     (sum l)^2 / sum l^2."""
-
-    eigenvalues: np.ndarray
-    numerical_rank: int
-    energy_rank: int
-    participation_ratio: float
-
-
-def spectrum(centred_BxB) -> Spectrum:
-    """Of the (1/B) covariance of features with this centred Gram matrix."""
-    eigenvalues = np.linalg.eigvalsh(centred_BxB)[::-1] / len(centred_BxB)
-    eigenvalues = np.maximum(eigenvalues, 0)
+    eigenvalues = np.maximum(np.linalg.eigvalsh(centred_BxB)[::-1], 0)
     total = np.cumsum(eigenvalues)
-    return Spectrum(
-        eigenvalues,
-        int(np.sum(eigenvalues > RANK_TOLERANCE * np.max(eigenvalues))),
-        int(np.searchsorted(total, ENERGY * total[-1]) + 1),
-        float(np.sum(eigenvalues) ** 2 / np.sum(np.square(eigenvalues))),
-    )
+    return {
+        "numerical_rank": np.sum(eigenvalues > RANK_TOLERANCE * eigenvalues[0]),
+        "energy_rank": np.searchsorted(total, ENERGY * total[-1]) + 1,
+        "participation_ratio": np.sum(eigenvalues) ** 2 / np.sum(np.square(eigenvalues)),
+    }
 
 
 def singular_values_of_pairs(pairs):

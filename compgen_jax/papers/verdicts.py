@@ -5,13 +5,14 @@ A run is known by its config, whatever its directory is called.
 
 import fnmatch
 import itertools
+from functools import partial
 from pathlib import Path
 
 from compgen_jax import claims
 from compgen_jax.config import Config, fingerprint
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES
-from compgen_jax.runs import directory, sweeps
+from compgen_jax.runs import directory, measure, sweeps
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 
@@ -38,6 +39,22 @@ def load(configs: dict[str, Config], paths: dict[str, Path]) -> dict:
     return runs
 
 
+def judge_all(every_claim, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
+    """The rows of all claims whose runs are among `runs`, a dict by name. At a `setting`, a claim
+    on all runs of a pattern needs all those of `every`, the base runs."""
+    questions, pairs = [], [(claim, case) for claim in every_claim for case in claim.cases]
+    for claim, case in pairs:
+        chosen = {}
+        for argument, name in claim.named_runs(case).items():
+            matches = fnmatch.filter(runs, name)
+            if not matches or ("*" in name and {*fnmatch.filter(every, name)} - {*matches}):
+                break
+            chosen[argument] = [runs[match] for match in matches] if "*" in name else runs[name]
+        else:
+            questions.append(partial(claims.judge, claim, chosen, case, scale, setting))
+    return [row for row in measure.together(questions) if row is not None]
+
+
 def judge(papers: tuple[Paper, ...], runs: dict, scale: str) -> tuple[list[dict], dict]:
     """The rows of all claims whose runs are there, and {(claim, case): the runs that it lacks} of
     others that some run is named by."""
@@ -45,7 +62,7 @@ def judge(papers: tuple[Paper, ...], runs: dict, scale: str) -> tuple[list[dict]
     for paper in papers:
         more = paper.more(runs)
         known = runs | more
-        rows += claims.judge_all(paper.claims, known, scale)
+        rows += judge_all(paper.claims, known, scale)
         for claim in paper.claims:
             for case in claim.cases:
                 named = claim.named_runs(case).values()

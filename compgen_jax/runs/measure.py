@@ -8,6 +8,7 @@ is computed from the layers, and added.
 """
 
 from collections import OrderedDict
+from contextlib import suppress
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
@@ -85,8 +86,8 @@ class Measured(NamedTuple):
             name: self.values(name) for name in rows.metric[of_prediction == of_output].unique()
         }
 
-    def has(self, metric: str, steps) -> bool:
-        return {*steps} <= {*self.table.step[self.table.metric == metric]}
+    def has(self, metrics, steps) -> bool:
+        return all({*steps} <= {*self.table.step[self.table.metric == name]} for name in metrics)
 
     def values(self, metric: str, steps=()):
         """(S, L) of a metric at the last step, (S, C, L) at C steps."""
@@ -97,32 +98,35 @@ class Measured(NamedTuple):
         return values.reshape(len(self.seeds), *((len(steps),) if steps else ()), -1)
 
 
-def measure(run, metric: str | None = None, progress: bool = True, families=()) -> Measured:
-    """What is known of a run, this metric included. None: all metrics of the grid or, without one,
-    of the task's points, or some `families` such as 'probe'.
+def measure(run, *metrics: str, progress: bool = True, families=()) -> Measured:
+    """What is known of a run, these metrics of one domain included; without any, all metrics of the
+    grid or else of the task's points, or some `families` such as 'probe'.
 
-    Of a run at several steps only this metric is measured, with `registry.measured_with` it. Raises
-    RunError for what cannot be.
+    Of a run at several steps only these metrics are measured. Raises RunError for what cannot be.
     """
     if run.path is None:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
-    end, last = run.end, (loop.schedule_of(run.config, run.task).total,)
-    steps = run.steps or last
+    end, steps = run.end, run.steps or (loop.schedule_of(run.config, run.task).total,)
     known = end.measured = end.measured or read(end.numbers_path) or Measured()
-    if metric and known.has(metric, steps):
+    if metrics and known.has(metrics, steps):
         return known
-    wanted = registry.measured_with(metric)
-    domain = "grid" if metric or tasks.has_grid(tasks.on_grid(run.task)) else "points"
+    wanted = [metric for metric in METRICS if {*metric.names} & {*metrics}]
+    domain = "grid" if metrics or tasks.has_grid(tasks.on_grid(run.task)) else "points"
     if wanted:
         domain = wanted[0].domain
-    if not (wanted and run.steps):
-        wanted, steps = metrics_of(domain, families), last
-    missing = [candidate for candidate in wanted if not known.has(candidate.names[0], steps)]
+    if not run.steps:
+        wanted = registry.metrics_of(domain, families)
+    elif _waiting is not None:
+        _waiting.setdefault((run, domain), []).extend(metrics)
+        raise Unmeasured
+    missing = [metric for metric in wanted if not known.has(metric.names[:1], steps)]
     if missing:
+        names = [metric.names[0] for metric in missing]
+        lacking = [step for step in dict.fromkeys(steps) if not known.has(names, [step])]
         with_maps = domain == "grid" and not (run.steps or families or known.maps)
         try:
             with logs.memory_explained("give compgen-jax analyze a machine with more"):
-                new = take(run, missing, dict.fromkeys(steps), progress, with_maps)
+                new = take(run, missing, lacking, progress, with_maps)
         except ValueError as error:
             raise RunError(f"{run.path}: {error}") from error
         tables = [table for table in (known.table, new.table) if len(table)]
@@ -130,24 +134,35 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
         known = end.measured = Measured(table, new.sizes or known.sizes, new.maps or known.maps)
         with directory.kept_where_possible(run.path):
             _write(end.numbers_path, known, run.task)
-    if metric and not known.has(metric, run.steps or last):
-        raise RunError(f"{run.path}: there is no metric {metric} at step {min(run.steps or last)}")
+    if not known.has(metrics, steps):
+        names = " or ".join(metrics)
+        raise RunError(f"{run.path}: there is no metric {names} at step {min(steps)}")
     return known
 
 
-def metrics_of(domain: str, families=()) -> list:
-    """Those of a domain or of some `families`. Raises RunError for an unknown family."""
-    metrics = [metric for metric in METRICS if metric.domain == domain]
-    chosen = [] if families else metrics
-    for family in families:
-        prefix = f"{family}."
-        members = [m for m in metrics if any(f"{name}.".startswith(prefix) for name in m.names)]
-        if not members:
-            names = {name.partition(".")[0] for metric in metrics for name in metric.names}
-            allowed = ", ".join(sorted(names))
-            raise RunError(f"there is no metric {family} here; families are {allowed}")
-        chosen += members
-    return [metric for metric in metrics if metric in chosen]
+class Unmeasured(Exception):
+    """A run lacks what `together` measures."""
+
+
+_waiting = None  # metrics by run and domain, while `together` collects them
+
+
+def together(functions) -> list:
+    """What they return. What they ask of runs at several steps is measured in one pass of each."""
+    global _waiting
+    values = {}
+    while len(values) < len(functions):
+        waiting = _waiting = {}
+        try:
+            for function in functions:
+                if function not in values:
+                    with suppress(Unmeasured):
+                        values[function] = function()
+        finally:
+            _waiting = None
+        for (run, _), metrics in waiting.items():
+            measure(run, *metrics)
+    return [values[function] for function in functions]
 
 
 def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False) -> Measured:
@@ -157,24 +172,19 @@ def take(run, metrics, steps=(), progress: bool = True, with_maps: bool = False)
     layers_of, maps, volumes = recorder(run.end, metrics[0].domain), {}, []
     of_layers = [metric for metric in metrics if not metric.of_output]
     of_prediction = [metric for metric in metrics if metric.of_output]
-    keys, rows = results.seed_keys(run.seeds), []
-    total, title = len(steps) * len(run.seeds), f"analysing {run.name}"
-    with Bar(total=total, desc=title, unit="seed", disable=not progress) as bar:
+    keys, rows, total = results.seed_keys(run.seeds), [], len(steps) * len(run.seeds)
+    with Bar(total=total, desc=f"analysing {run.name}", unit="seed", disable=not progress) as bar:
         for step in steps:
             params = run.end.params if step == last else run.end.at(step).params
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(itemgetter(index), params)
                 bar.say("activations")
                 of_network = layers_of.record(network, keys[index], seed)
-                by_layer = {
-                    name: registry.numbers(of_layers, layer, bar.say)
-                    for name, layer in of_network.items()
-                }
-                *_, prediction = of_network.values()
-                outputs = registry.numbers(of_prediction, prediction, bar.say)
-                by_layer["output"] = by_layer.get("output", {}) | outputs
-                for layer, values in by_layer.items():
-                    rows += [(seed, step, layer, *number) for number in values.items()]
+                for name, layer in of_network.items():
+                    values = registry.numbers(of_layers, layer, bar.say)
+                    rows += [(seed, step, name, *number) for number in values.items()]
+                values = registry.numbers(of_prediction, layer, bar.say)  # the last one
+                rows += [(seed, step, "output", *number) for number in values.items()]
                 if with_maps:
                     volumes.append(layers_of.volumes(of_network))
                     maps = maps or layers_of.maps(of_network)
@@ -272,13 +282,23 @@ class Recorder:
         self.tensors = jax.jit(tensors) if self.differentiable else lambda *_: {}
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
 
-    def finite(self, features: dict, seed: int) -> dict:
-        """The layers on the host."""
-        features = jax.device_get(features)
+    def record(self, params, key, seed: int, **costly) -> dict[str, Layer]:
+        """`costly` make arrays by layer."""
+        inputs = self.inputs_of(key)
+        features = jax.device_get(self.features(params, inputs))
         for name, layer in features.items():
             if not np.isfinite(layer).all():
                 raise RunError(f"{name} of seed {seed} has activations that are not finite")
-        return features
+        costly["untrained"] = lambda: self.features(self.init(key), inputs)
+        by_layer = cache(lambda array: jax.device_get(costly.get(array, dict)()))
+        return {
+            name: Layer(
+                layer,
+                **self.of_layers(len(layer) // len(self.points)),
+                costly=lambda array, name=name: by_layer(array).get(name),
+            )
+            for name, layer in features.items()
+        }
 
 
 class Grid(Recorder):
@@ -299,9 +319,10 @@ class Grid(Recorder):
         self.points = cells[chosen]
         self.inputs, self.truths = results.inputs_and_truths(task, self.points)
         flat_truths = np.asarray(self.truths).reshape(len(self.truths), -1)
-        self.of_layers = {  # what all layers share
+        self.held_out = every[chosen]
+        arrays = {  # what all layers share
             "factors": self.points,
-            "held_out": every[chosen],
+            "held_out": self.held_out,
             "sizes": self.sizes,
             "border": grids.border(layers.BORDER, **geometry_of_cells)[chosen],
             "distance": grids.nearest_seen(every, **geometry_of_cells)[1][chosen],
@@ -310,6 +331,7 @@ class Grid(Recorder):
             "periods": tuple(factor.period for factor in factors),
             "factor_names": () if len(factors) == 2 else tuple(factor.name for factor in factors),
         }
+        self.inputs_of, self.of_layers = lambda _: self.inputs, lambda _: arrays
 
         def code_parts(points, codes):
             mean_code = tasks.examples_at(task, jax.random.key(0), points).input.mean(axis=0)
@@ -322,28 +344,16 @@ class Grid(Recorder):
         self.code_parts = jax.jit(code_parts)
 
     def record(self, params, key, seed: int) -> dict[str, Layer]:
-        @cache
-        def by_layer(array: str) -> dict:
-            if array == "untrained":
-                return jax.device_get(self.features(self.init(key), self.inputs))
-            if array == "tensors":
-                return jax.device_get(self.tensors(params, jnp.asarray(self.points)))
+        def code_parts():
             dataset = self.dataset(key)  # for the parts of codes, beside the mean of training's
             if not (self.task.parts and isinstance(dataset, sampling.Table)):
                 return {}
             points = dataset.points[: int(dataset.count)]
-            parts = self.code_parts(points, self.inputs[self.of_layers["held_out"]])
+            parts = self.code_parts(points, self.inputs[self.held_out])
             return {"output": np.stack([self.output(params, codes) for codes in parts], axis=1)}
 
-        features = self.finite(self.features(params, self.inputs), seed)
-        return {
-            name: Layer(
-                activations,
-                **self.of_layers,
-                costly=lambda array, name=name: by_layer(array).get(name),
-            )
-            for name, activations in features.items()
-        }
+        tensors = partial(self.tensors, params, jnp.asarray(self.points))
+        return super().record(params, key, seed, tensors=tensors, code_parts=code_parts)
 
     def volumes(self, of_layers: dict[str, Layer]):
         """(L, V_F, ..., V_1), or None without a derivative."""
@@ -353,7 +363,7 @@ class Grid(Recorder):
 
     def maps(self, of_layers: dict[str, Layer]) -> dict:
         """One network's maps for figures; see `Measured`."""
-        output, held_out = of_layers["output"], self.of_layers["held_out"]
+        output, held_out = of_layers["output"], self.held_out
         gram, amplitude = kernels.gram(output.features), max(self.truths.max(), 0.0) or 1.0
         # well inside the hole, where nothing near was seen
         distance = output.distance[held_out]
@@ -395,9 +405,10 @@ class Points(Recorder):
             else np.isclose(values[:, None], factor.values[None])
             for values, factor in zip(self.points.T, task.factors, strict=True)
         ]
-        self.factors = np.concatenate(columns, axis=1)
         # points of the same factors belong together, however often they were drawn
-        _, self.groups = np.unique(self.points, axis=0, return_inverse=True)
+        _, groups = np.unique(self.points, axis=0, return_inverse=True)
+        factors = np.concatenate(columns, axis=1).astype(np.float64)
+        self.arrays = {"factors": factors, "held_out": self.held_out, "groups": groups}
         several = run.config.model.of_each_input
 
         def rows(params, inputs):
@@ -407,32 +418,18 @@ class Points(Recorder):
                     lambda leaf: leaf.reshape(len(leaf) if several else 1, -1)[:ROWS], activations
                 )
 
-            return jax.lax.map(first, inputs, batch_size=POINTS_AT_ONCE)
+            of_points = jax.lax.map(first, inputs, batch_size=POINTS_AT_ONCE)
+            return jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), of_points)
 
-        self.rows = jax.jit(rows)  # params, inputs -> {layer: (B, S, D)}, without the prediction
-        self.inputs = jax.jit(
+        # params, inputs -> {layer: (B, D), the first rows of every point}, without the prediction
+        self.features = jax.jit(rows)
+        self.inputs_of = jax.jit(
             lambda key: tasks.examples_at(task, loop.stream(key, "test"), self.points).input
         )
 
-    def record(self, params, key, seed: int) -> dict[str, Layer]:
-        inputs = self.inputs(key)
-        trained = self.finite(self.rows(params, inputs), seed)
-        untrained = self.finite(self.rows(self.init(key), inputs), seed)
-        count = next(iter(trained.values())).shape[1]
-        rows = {
-            "factors": np.repeat(self.factors, count, axis=0).astype(np.float64),
-            "held_out": np.repeat(self.held_out, count),
-            "groups": np.repeat(self.groups, count),
-            "rows_per_point": count,
-        }
-        return {
-            name: Layer(
-                layer.reshape(-1, layer.shape[2]),
-                **rows,
-                costly={"untrained": untrained[name].reshape(-1, layer.shape[2])}.get,
-            )
-            for name, layer in trained.items()
-        }
+    def of_layers(self, rows):
+        arrays = {name: np.repeat(array, rows, axis=0) for name, array in self.arrays.items()}
+        return arrays | {"rows_per_point": rows}
 
 
 def recorder(run, domain: str) -> Recorder:

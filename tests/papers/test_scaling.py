@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from compgen_jax.claims import judge_all
 from compgen_jax.config import changed
 from compgen_jax.papers.forced_rendering import scaling_claims as claims
 from compgen_jax.papers.forced_rendering.bump_presets import SCALING, runs
 from compgen_jax.papers.forced_rendering.scaling_claims import COPIES, GRID, IMAGES, REGION, Reading
+from compgen_jax.papers.verdicts import judge_all
 from compgen_jax.runs.sweeps import FinishedSweep
 
 R, C, U = "reproduced", "contradicted", "inconclusive"

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
-from compgen_jax.claims import judge_all
 from compgen_jax.papers.scale import picks, quantities
 from compgen_jax.papers.scale import scale_presets as rows
 from compgen_jax.papers.scale.scale_claims import CLAIMS
+from compgen_jax.papers.verdicts import judge_all
 from tests.papers.criteria.scale_answers import known_run
 
 
