@@ -2,30 +2,36 @@
 Programs of ours take the step that training takes, inside its compiled loop."""
 
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pandas
 
+from compgen_jax.catalog import PAPERS
 from compgen_jax.cli import cores
 from compgen_jax.config import changed
+from compgen_jax.metrics import registry
+from compgen_jax.papers import verdicts
 from compgen_jax.presets import PRESETS
-from compgen_jax.runs import measure
+from compgen_jax.runs import measure, study
 from compgen_jax.runs.run import Run
-from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, trials
 
-from . import cost, torch_peers
+from . import cost, metric_peers, torch_peers
 
 SINGLE, PEER = "single runs", "PyTorch eager"
 SEEDS = 4
 STEPS = {"bump_cnn": 5, "bump_cnn_quick": 40}  # of every trial in one turn
+JUDGED = 50  # steps of the network that is judged
 SWEEP_STEPS = 320  # of all trials of a program together, in one turn
 # on a CPU, and on an accelerator: trials of a program; side of the matrices of a product
 MANY, SIDES = ((8,), (8, 64, 256)), (2048, 8192)
@@ -67,23 +73,76 @@ def geometry(rounds: int, presets=("bump_cnn", "bump_cnn_quick")) -> pandas.Data
     """Exact metric tensors of every layer of a decoder over all cells, against a forward pass."""
     tables = []
     for preset in presets:
-        config, key = PRESETS[preset], jax.random.key(0)
-        task = config.task.make()
-        recorder, points = measure.Recorder(Run(config, task, (0,))), tasks.cells(task.factors)
-        params, inputs = recorder.init(key), tasks.examples_at(task, key, points).input
+        config = PRESETS[preset]
+        recorder = measure.Grid(Run(config, config.task.make(), (0,)))
+        params, points = recorder.init(jax.random.key(0)), jnp.asarray(recorder.points)
         turns = {
-            "forward": partial(recorder.features, params, inputs),
-            "exact metric": partial(recorder.tensors, params, jnp.asarray(points)),
+            "forward": partial(recorder.features, params, recorder.inputs),
+            "exact metric": partial(recorder.tensors, params, points),
         }
-        seconds = pandas.Series(interleave(turns, rounds))
-        numbers = {
-            "seconds": seconds,
-            "over forward": seconds / seconds["forward"],
-            "of": preset,
-            "peak GiB of all": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-        }
-        tables.append(pandas.DataFrame(numbers).rename_axis("contender").reset_index())
+        tables.append(against_forward(preset, turns, rounds))
     return pandas.concat(tables)
+
+
+def metrics(rounds: int, preset="bump_cnn_quick") -> pandas.DataFrame:
+    """All metrics of one network on its grid, against a forward pass; some of its last hidden layer
+    against a peer's, which must give the same numbers."""
+    config, key = PRESETS[preset], jax.random.key(0)
+    run = Run(config, config.task.make(), (0,))
+    recorder = measure.recorder(run, "grid")
+    params = recorder.init(key)
+    run.params = jax.tree.map(lambda leaf: leaf[None], params)
+    *_, layer, _ = recorder.record(params, key, 0).values()
+    everything = registry.metrics_of("grid")
+    turns = {
+        "forward": partial(recorder.features, params, recorder.inputs),
+        "all metrics": partial(measure.take, run, everything, progress=False),
+    }
+    peers = {}
+    for name, (ours, theirs) in metric_peers.pairs_of(layer).items():
+        expected = theirs()
+        np.testing.assert_allclose(ours(), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+        peers[name] = f"{name}, peer"
+        turns |= {name: ours, peers[name]: theirs}
+    return against_forward(preset, turns, rounds, peers)
+
+
+def judge(rounds: int, preset="bump_cnn_quick", steps=JUDGED) -> pandas.DataFrame:
+    """What claims ask for of a network at its late checkpoints, against their forward passes."""
+    config = changed(PRESETS[preset], {"training.steps": steps, "training.seeds": (0,)})
+    with tempfile.TemporaryDirectory() as folder:
+        study.train(config, folder, progress=False)
+        run = Run.load(folder)
+        recorder = measure.recorder(run, "grid")
+
+        def forward():
+            for step in run.late.steps:
+                params = jax.tree.map(itemgetter(0), run.at(step).params)
+                jax.block_until_ready(recorder.features(params, recorder.inputs))
+
+        def verdicts_anew():
+            for name in measure.FILES:
+                (run.path / name).unlink(missing_ok=True)
+            unmeasured = Run.load(folder)
+            unmeasured.cached = run.cached  # compiled programs
+            verdicts.judge(PAPERS, {"bump_cnn": unmeasured}, "quick")
+
+        turns = {"forward": forward, "claims": verdicts_anew}
+        return against_forward(preset, turns, rounds)
+
+
+def against_forward(heading, turns, rounds, peers=()) -> pandas.DataFrame:
+    """A row for each turn: its time beside that of `forward`, and of its peer by name."""
+    seconds = pandas.Series(interleave(turns, rounds))
+    ratios = {name: seconds[name] / seconds[peer] for name, peer in dict(peers).items()}
+    numbers = {
+        "seconds": seconds,
+        "over forward": seconds / seconds["forward"],
+        "over its peer": pandas.Series(ratios, seconds.index, float),
+        "of": heading,
+        "peak GiB of all": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+    return pandas.DataFrame(numbers).rename_axis("contender").reset_index()
 
 
 def compare(heading, singles, steps, rounds, lowerings=()) -> pandas.DataFrame:

@@ -1,5 +1,5 @@
-"""The suites' tables and programs at sizes of a second; nothing is timed, and PyTorch's part is
-replaced."""
+"""The suites' tables and programs at sizes of a second; nothing is timed, and the parts of PyTorch
+and scikit-learn are replaced."""
 
 import time
 
@@ -9,12 +9,13 @@ import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.presets import PRESETS
-from launch import benchmark, speed, torch_peers
+from launch import benchmark, metric_peers, speed, torch_peers
 from tests.command import call
 
 
 @pytest.fixture(autouse=True)
-def two_cores_without_pytorch(monkeypatch):
+def two_cores_without_peers(monkeypatch):
+    monkeypatch.setattr(metric_peers, "ridges", lambda *rows, rank: metric_peers.probe(*rows))
     monkeypatch.setattr(speed, "cores", lambda: 2)
     monkeypatch.setattr(speed, "SIDES", (5, 5))
     for name in ("in_processes", "decoders"):
@@ -46,14 +47,15 @@ def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch)
 
 def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     conv = {"model.name": "conv", "model.depth": 2, "model.width": 4}
-    steps = {"training.steps": 4, "training.batch_size": 4}
-    config = changed(tiny, conv | steps | {"task.support.region": "none"})
+    config = changed(tiny, conv | {"training.steps": 4, "training.batch_size": 4})
     monkeypatch.setitem(PRESETS, "bump_cnn", config)
 
     table = speed.train(1, {"bump_cnn": 2})
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()
     monkeypatch.setattr(speed, "MANY", ((2,), ()))
     assert len(speed.sweep(1, config, grid=8)) == 6
+    assert len(speed.metrics(1, "bump_cnn")) == 8
+    assert len(speed.judge(1, "bump_cnn", 20)) == 2
     monkeypatch.setattr(speed.geometry, "__defaults__", (("bump_cnn",),))
     call(benchmark, "--suite=geometry", "--rounds=1")
     lines = capsys.readouterr().out.splitlines()

@@ -1,4 +1,5 @@
-"""Training steps in bfloat16: near float32's, from float32 weights; the default has none of it."""
+"""Training steps in bfloat16: near float32's, from float32 weights; the default has none of it. And
+what a GPU measures does not depend on how many points it computes at once."""
 
 from functools import partial
 
@@ -8,6 +9,10 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import changed, identity
+from compgen_jax.metrics import geometry
+from compgen_jax.presets import PRESETS
+from compgen_jax.runs import measure
+from compgen_jax.runs.run import Run
 from compgen_jax.training import loop, padding
 from tests.training.steps import gradient_of, trained, trial_of
 
@@ -52,3 +57,21 @@ def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
     config = changed(tiny, {"task.grid": 12, "task.support.region": "none"})
     members = tuple(changed(config, {"task.grid": grid}).task.make() for grid in (8, 12))
     assert "bf16" in program_of(config, partial(padding.PaddedNetwork, members=members))
+
+
+@pytest.mark.skipif(jax.default_backend() != "gpu", reason="a CPU has a single precision")
+@pytest.mark.parametrize("precision", [None, "highest"])
+def test_numbers_do_not_depend_on_how_many_points_are_computed_at_once(precision, monkeypatch):
+    config, key, of_counts = PRESETS["bump_cnn_quick"], jax.random.key(0), []
+    for count in (1, 7, 28):
+        monkeypatch.setattr(geometry, "POINTS_AT_ONCE", count)
+        monkeypatch.setattr(type(config.model), "decode_batch", count)
+        with jax.default_matmul_precision(precision):
+            recorder = measure.Grid(Run(config, config.task.make(), (0,)))
+            params, points = recorder.init(key), jnp.asarray(recorder.points)
+            predict = jax.jit(loop.make_trainer(config).predict)
+            error = predict(key, params, points)[2][recorder.task.error]
+            layers = recorder.features(params, recorder.inputs), recorder.tensors(params, points)
+        of_counts.append(jax.tree.leaves((error, layers)))
+    for values in map(np.stack, zip(*of_counts, strict=True)):
+        assert np.ptp(values, axis=0).max() <= 1e-4 * np.abs(values).max()
