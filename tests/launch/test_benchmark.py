@@ -23,8 +23,13 @@ def two_cores_without_peers(monkeypatch):
 
 
 def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
-    seconds = {"single runs": 3.0, "2 in turn": 2.0, "gemm": 2.0}
-    seconds |= {"PyTorch eager": 6.0, "PyTorch eager, in 2 processes of a thread": 4.0}
+    seconds = {
+        "single runs": 3.0,
+        "2 in turn": 2.0,
+        "gemm": 2.0,
+        "PyTorch eager": 6.0,
+        "PyTorch eager, in 2 processes of a thread": 4.0,
+    }
     monkeypatch.setattr(speed, "interleave", lambda turns, _: {n: seconds[n] for n in turns})
     monkeypatch.setattr(speed.cost, "flops_of_step", lambda *_: 100.0)
     monkeypatch.setattr(jax, "local_devices", lambda: [None])

@@ -34,7 +34,7 @@ def test_decay_of_matrices_shrinks_leaves_of_two_axes_or_more():
     params = {"filter": np.ones((2, 2, 3)), "gain": np.ones(())}
     updater = loop.optimizer(loop.hyper_of(TINY), TINY.training, share=0.5)
     zeros = jax.tree.map(np.zeros_like, params)
-    updates, _ = jax.jit(updater.update)(zeros, updater.init(params), params)
+    updates, _ = updater.update(zeros, updater.init(params), params)
     np.testing.assert_allclose(updates["filter"], -0.5 * 0.03 * 0.4, rtol=1e-6)
     assert not updates["gain"]
 

@@ -102,7 +102,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     state, losses = trained(noisy)
     chex.assert_trees_all_equal((state, losses), trained(noisy, 5, 5))
     network, codes = loop.Network(noisy), codes_of(TASK.make(), POINTS)
-    images = jax.jit(network.decode)(state.params, codes)
+    images = network.decode(state.params, codes)
     assert_allclose(images, network.module.apply(state.params, codes)[0], atol=1e-5)
     settings = config(steps=12, model=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
     whole = study.train(settings, tmp_path / "whole")
