@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from compgen_jax.metrics.kernels import gram
-from compgen_jax.metrics.spectra import largest_squares, singular_values_of_pairs, spectrum
+from compgen_jax.metrics.spectra import (
+    largest_of_tridiagonals,
+    largest_squares,
+    singular_values_of_pairs,
+    spectrum,
+)
 
 
 @pytest.mark.parametrize("features", [6, 90])
@@ -46,3 +51,16 @@ def test_largest_squares_against_svd(monkeypatch):
     expected = np.linalg.svd(noise, compute_uv=False)[:, 0] ** 2
     assert_allclose(largest_squares(noise), expected, rtol=1e-9)
     assert len(decompose.call_args_list[0].args[0]) < 60  # of 101 products
+
+
+def test_largest_of_tridiagonals_against_eigenvalues():
+    rng = np.random.default_rng(1)
+    factors = np.stack([np.diag(rng.uniform(1, 2, 6)) + np.diag(rng.normal(size=5), 1)] * 3)
+    factors[1:] *= [[[1e-6]], [[0.0]]]
+    matrices = factors @ factors.swapaxes(1, 2)
+    diagonal = np.diagonal(matrices, axis1=1, axis2=2).T
+    off = np.diagonal(matrices, 1, axis1=1, axis2=2).T
+    couplings = np.concatenate([0 * off[:1], off, 0 * off[:1]])
+    values, errors = largest_of_tridiagonals(diagonal, couplings)
+    assert_allclose(values, np.linalg.eigvalsh(matrices)[:, -1], rtol=1e-12)
+    assert (errors <= 1e-12 * values).all()

@@ -29,14 +29,16 @@ TINY = Config(
 )  # fmt: skip
 
 
-def test_decay_of_matrices_shrinks_leaves_of_two_axes_or_more():
-    """A filter, and a gain; kernels and biases: below."""
-    params = {"filter": np.ones((2, 2, 3)), "gain": np.ones(())}
-    updater = loop.optimizer(loop.hyper_of(TINY), TINY.training, share=0.5)
+@pytest.mark.parametrize("decay", ["all", "matrices"])
+def test_decay_shrinks_all_leaves_or_those_of_two_axes_or_more(decay):
+    params = {"kernel": np.ones((3, 4)), "bias": np.ones(4), "filter": np.ones((2, 2, 3)),
+              "gain": np.ones(())}  # fmt: skip
+    updater = loop.optimizer(loop.hyper_of(TINY), TrainingConfig(decay=decay), share=0.5)
     zeros = jax.tree.map(np.zeros_like, params)
-    updates, _ = updater.update(zeros, updater.init(params), params)
-    np.testing.assert_allclose(updates["filter"], -0.5 * 0.03 * 0.4, rtol=1e-6)
-    assert not updates["gain"]
+    updates, _ = jax.jit(updater.update)(zeros, updater.init(params), params)
+    for name, update in updates.items():
+        shrinks = decay == "all" or name in ("kernel", "filter")
+        np.testing.assert_allclose(update, -0.5 * 0.03 * 0.4 * shrinks, rtol=1e-6)
 
 
 class DroppedMLP(TaskConditionedMLP):

@@ -96,14 +96,23 @@ def test_running_statistics_are_those_of_the_examples_that_count_and_no_paramete
     assert not np.array_equal(after, before)
 
 
+def test_evaluation_uses_running_statistics_and_no_dropout():
+    settings = config(model=Normed(dropout=0.2))
+    params, network = trained(settings)[0].params, loop.Network(settings)
+    code = codes_of(network.task, POINTS)
+    images = jax.jit(network.decode)(params, code)
+    norm, weights = jax.device_get((params["batch_stats"]["norm"], params["params"]))
+    hidden = code @ weights["Dense_0"]["kernel"]
+    hidden = (hidden - norm["mean"]) / np.sqrt(norm["var"] + 1e-5)
+    hidden = hidden * weights["norm"]["scale"] + weights["norm"]["bias"]
+    expected = hidden @ weights["image"]["kernel"] + weights["image"]["bias"]
+    assert_allclose(np.reshape(images, (2, -1)), expected, atol=1e-4)
+
+
 def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
-    """Interrupted after its first checkpoint; also with dropout, of which evaluation has none."""
+    """Interrupted after its first checkpoint; also with dropout."""
     noisy = config(model=Normed(dropout=0.2), schedule="plateau", clip=0.1)
-    state, losses = trained(noisy)
-    chex.assert_trees_all_equal((state, losses), trained(noisy, 5, 5))
-    network, codes = loop.Network(noisy), codes_of(TASK.make(), POINTS)
-    images = network.decode(state.params, codes)
-    assert_allclose(images, network.module.apply(state.params, codes)[0], atol=1e-5)
+    chex.assert_trees_all_equal(trained(noisy), trained(noisy, 5, 5))
     settings = config(steps=12, model=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
     whole = study.train(settings, tmp_path / "whole")
     with interrupted_after_a_save():
@@ -113,7 +122,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     chex.assert_trees_all_equal(run.params, Run.load(tmp_path / "whole").params)
     module = settings.model.make(loop.shapes_of(run.task))
     of_second = jax.tree.map(lambda leaf: np.asarray(leaf)[1], run.params)
-    images, _ = jax.jit(module.apply)(of_second, codes)
+    images, _ = jax.jit(module.apply)(of_second, codes_of(run.task, POINTS))
     assert_allclose(run.predict(POINTS)[1], 1 - np.asarray(images), atol=1e-5)
 
 
