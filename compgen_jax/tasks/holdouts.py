@@ -131,19 +131,18 @@ def held_out(text: str, frame) -> np.ndarray:
 
     Raises ConfigError as `held_out_points`, and for a column with missing values.
     """
-    columns = pandas.DataFrame(frame)
     factors, indices = [], []
-    for name, column in columns.items():
+    for name, column in pandas.DataFrame(frame).items():
         settings.demand(not column.isna().any(), f"{name}: has missing values")
         kind = None if column.dtype.kind in "biuf" else str
-        factor, index_n = factor_of(name, np.asarray(column, kind))
+        factor, index_n = factor_of(str(name), np.asarray(column, kind))
         factors.append(factor)
         indices.append(index_n)
-    places_nxF = np.stack(indices, axis=1)
-    cell_n = places_nxF @ np.cumprod([1, *counts(factors)[:-1]])
-    _, first, combination_n = np.unique(cell_n, return_index=True, return_inverse=True)
-    places = zip(factors, places_nxF[first].T, strict=True)
-    points_BxF = np.stack([factor.values[index_B] for factor, index_B in places], axis=1)
+    # in the order of cells, where the first factor varies fastest
+    places_nxF = np.stack(indices[::-1], axis=1)
+    places_BxF, combination_n = np.unique(places_nxF, axis=0, return_inverse=True)
+    columns = zip(factors, places_BxF.T[::-1], strict=True)
+    points_BxF = np.stack([factor.values[index_B] for factor, index_B in columns], axis=1)
     return held_out_points(text, factors, points_BxF)[combination_n]
 
 
@@ -275,8 +274,9 @@ class _Reader:
             if kind == "factors":
                 chosen.append(self.factor(text))
             elif kind in whole:
-                whole[kind] = getattr(item, "value", None)
-                self.require(type(whole[kind]) is int, f"{kind} is a whole number from 0")
+                number = getattr(item, "value", None)
+                self.require(type(number) is int, f"{kind} is a whole number from 0")
+                whole[kind] = number
             elif kind == "share":
                 value = self.value(item)
                 is_share = not isinstance(value, str) and (value.dtype == bool or not value.ndim)
@@ -313,13 +313,14 @@ class _Reader:
         chosen = sorted(dict.fromkeys(chosen) or real, key=sizes.__getitem__)
         self.require(chosen, f"{name} finds no real factor; name its factors")
         self.require(seen < len(chosen), f"at most {len(chosen) - 1} of the factors can be seen")
+        for factor in chosen:
+            hint = f"{name} needs more than {n_seen} values of {self.factors[factor].name}"
+            self.require(sizes[factor] > n_seen, hint)
         if name == "orthotope":
             return self.orthotope(chosen, sizes, share, seen)
         wanted, masks = share if is_joint else 1 - share, []
         for rank, factor in enumerate(chosen):
             size, index = sizes[factor], self.indices[factor]
-            hint = f"{name} needs more than {n_seen} values of {self.factors[factor].name}"
-            self.require(size > n_seen, hint)
             least, most = (1, size - n_seen) if is_joint else (n_seen, size - 1)
             n = min(max(round(size * wanted ** (1 / (len(chosen) - rank))), least), most)
             wanted = min(wanted * size / n, 1.0)

@@ -140,6 +140,10 @@ def test_rows_of_a_combination_are_held_out_together():
     arrays = {name: frame[name].to_numpy() for name in frame}
     drawn = pandas.Series(held_out("random(.3, seed=1)", arrays)).groupby(row_n)
     assert drawn.nunique().max() == 1 and drawn.first().sum() == round(0.3 * len(drawn))
+    with pytest.raises(ConfigError, match="orthotope needs more than 1 values of hue"):
+        held_out("orthotope(hue)", frame.assign(hue=0))
+    many = {f"f{k}": np.arange(700) for k in range(8)}  # 700^8 cells, more than an int64 counts
+    assert held_out("f0 < 350", many).sum() == held_out("f7 >= 350", many).sum() == 350
     with pytest.raises(ConfigError, match="hue: has missing values"):
         held_out("hue > .5", frame.assign(hue=frame.hue.where(frame.hue > 0.2)))
 
