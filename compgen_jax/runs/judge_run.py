@@ -3,6 +3,7 @@
 DIR/claims.json   does it compose what was held out?, and what its task's own `claims` ask
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from compgen_jax.claims import above, below, claim, judge, learnt, note
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.runs import directory
+from compgen_jax.runs import directory, measure
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
@@ -70,7 +71,8 @@ def judge_run(run: Run) -> list[dict]:
     """The rows of `composes` and of the task family's own `claims()`."""
     of_task = getattr(run.config.task, "claims", tuple)
     claims = composes, *of_task()
-    return [judge(claim, {"run": run}, {"case": run.name}) for claim in claims]
+    case = {"case": run.name}
+    return measure.together([partial(judge, claim, {"run": run}, case) for claim in claims])
 
 
 def lines(row: dict, statement: str) -> list[str]:

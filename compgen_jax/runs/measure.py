@@ -29,6 +29,7 @@ from compgen_jax.metrics.registry import METRICS
 from compgen_jax.runs import directory, logs, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.logs import Bar
+from compgen_jax.settings import ConfigError
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
@@ -115,7 +116,10 @@ def measure(run, *metrics: str, progress: bool = True, families=()) -> Measured:
     if wanted:
         domain = wanted[0].domain
     if not run.steps:
-        wanted = registry.metrics_of(domain, families)
+        try:
+            wanted = registry.metrics_of(domain, families)
+        except ConfigError as error:
+            raise RunError(str(error)) from error
     elif _waiting is not None:
         _waiting.setdefault((run, domain), []).extend(metrics)
         raise Unmeasured
@@ -134,9 +138,9 @@ def measure(run, *metrics: str, progress: bool = True, families=()) -> Measured:
         known = end.measured = Measured(table, new.sizes or known.sizes, new.maps or known.maps)
         with directory.kept_where_possible(run.path):
             _write(end.numbers_path, known, run.task)
-    if not known.has(metrics, steps):
-        names = " or ".join(metrics)
-        raise RunError(f"{run.path}: there is no metric {names} at step {min(steps)}")
+    for name in metrics:
+        if not known.has([name], steps):
+            raise RunError(f"{run.path}: there is no metric {name} at step {min(steps)}")
     return known
 
 
@@ -150,18 +154,18 @@ _waiting = None  # metrics by run and domain, while `together` collects them
 def together(functions) -> list:
     """What they return. What they ask of runs at several steps is measured in one pass of each."""
     global _waiting
-    values = {}
-    while len(values) < len(functions):
+    values, remaining = {}, functions
+    while remaining:
         waiting = _waiting = {}
         try:
-            for function in functions:
-                if function not in values:
-                    with suppress(Unmeasured):
-                        values[function] = function()
+            for function in remaining:
+                with suppress(Unmeasured):
+                    values[function] = function()
         finally:
             _waiting = None
         for (run, _), metrics in waiting.items():
             measure(run, *metrics)
+        remaining = [function for function in functions if function not in values]
     return [values[function] for function in functions]
 
 
