@@ -19,9 +19,11 @@ lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 `import compgen_jax as cg` has what a notebook needs, imported when it is first used (`api`).
 """
 
+from typing import TYPE_CHECKING
+
 __version__ = "0.3.0"
 
-_SURFACE = (
+__all__ = (
     "train",
     "sweep",
     "load",
@@ -35,9 +37,24 @@ _SURFACE = (
     "RunError",
 )
 
+if TYPE_CHECKING:  # for editors and type checkers, which do not call `__getattr__`
+    from compgen_jax.api import (
+        ConfigError,
+        Run,
+        RunError,
+        Sweep,
+        analyze,
+        explore,
+        held_out,
+        judge,
+        load,
+        sweep,
+        train,
+    )
+
 
 def __getattr__(name: str):
-    if name not in _SURFACE:
+    if name not in __all__:
         raise AttributeError(f"module 'compgen_jax' has no attribute {name!r}")
     from compgen_jax import api
 
@@ -45,4 +62,4 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *_SURFACE})
+    return sorted({*globals(), *__all__})

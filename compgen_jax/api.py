@@ -18,7 +18,6 @@ import pandas
 
 from compgen_jax import cli, compilation_cache, settings
 from compgen_jax import config as configs
-from compgen_jax.catalog import PAPERS
 from compgen_jax.config import Config
 from compgen_jax.config import ConfigError as ConfigError  # exported
 from compgen_jax.papers import verdicts as papers_judge
@@ -99,6 +98,8 @@ def judge(*workdirs):
 def judge_folders(workdirs) -> tuple[list[dict], dict]:
     """The rows of `judge`, and {(claim, case): the runs that it lacks}. Verdicts on a single run
     are written to its claims.json."""
+    from compgen_jax.catalog import PAPERS  # half a second to import
+
     paths = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
     single = [path for path in paths if not directory.read_config(path).is_sweep]
     rows = [row for path in single for row in judge_run.judge_directory(path)]

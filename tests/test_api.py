@@ -1,9 +1,13 @@
 """The surface that a notebook uses: each value beside the library's own, or a float64 loop."""
 
+import ast
 import errno
 import json
 import os
+import re
 import shutil
+from importlib import metadata
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -18,6 +22,8 @@ from tests.command import refused
 from tests.runs.test_damage import output_of
 from tests.trees import TWO_PROGRAMS
 
+ROOT = Path(__file__).parents[1]
+
 
 @pytest.fixture(scope="module")
 def swept(tiny, tmp_path_factory):
@@ -30,6 +36,77 @@ def swept(tiny, tmp_path_factory):
 def test_importing_the_package_imports_neither_jax_nor_numpy():
     lines = "import sys, compgen_jax; print({'jax', 'numpy', 'pandas'} & set(sys.modules))"
     assert output_of(lines) == "set()\n"
+
+
+def test_an_editor_reads_the_names_that_are_imported_when_used():
+    tree = ast.parse(Path(cg.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    (names,) = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    assert ast.unparse(block.test) == "TYPE_CHECKING" and names.module == "compgen_jax.api"
+    assert sorted(alias.asname or alias.name for alias in names.names) == sorted(cg.__all__)
+    assert len(set(cg.__all__)) == len(cg.__all__) and set(cg.__all__) <= set(dir(cg))
+    assert all(getattr(cg, name) is getattr(api, name) for name in cg.__all__)
+
+
+LIGHT = """
+import os, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in REFUSED:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+from absl.testing import flagsaver
+import compgen_jax as cg
+from compgen_jax import cli
+from launch import probe, score
+
+def call(command, *arguments):
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments])
+        command.main()
+
+os.chdir(sys.argv[1])
+print(cg.held_out("x > 1", {"x": [0, 1, 2]}).tolist())
+call(score, "--template=points.npz", "--task=bump_cnn_quick")
+cells = dict(np.load("points.npz"))
+np.savez("mine.npz", predictions=np.stack([cells["targets"]] * 2), seeds=np.arange(2))
+call(score, "--predictions=mine.npz", "--task=bump_cnn_quick")
+layers, factors, held_out = (cells[name] for name in ("codes", "points", "held_out"))
+np.savez("layers.npz", **{"layers.code": layers}, factors=factors, held_out=held_out)
+call(probe, "--activations=layers.npz")
+"""
+
+
+def requirements_of(names: list[str]) -> set[str]:
+    """Installed distributions that these are or require, without extras."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = re.sub("[-_.]+", "-", waiting.pop()).lower()
+        if name not in found:
+            found.add(name)
+            lines = (line.partition(";") for line in metadata.requires(name) or ())
+            waiting += [re.match(r"[\w.-]+", line)[0] for line, _, where in lines if not where]
+    return found
+
+
+def test_scoring_and_probing_need_what_the_page_installs(tmp_path):
+    page = (ROOT / "docs/how_to/score.md").read_text()
+    packages, alone = re.findall(r"^pip install (?:--no-deps )?(.*)$", page, re.M)
+    needed = requirements_of(packages.split()) | {alone.split()[0], "compgen-jax"}
+    assert not needed & {"orbax-checkpoint", "tensorstore", "matplotlib", "jinja2"}
+    refused_modules = {
+        module
+        for module, names in metadata.packages_distributions().items()
+        if not needed & {re.sub("[-_.]+", "-", name).lower() for name in names}
+    }
+    assert {"orbax", "matplotlib", "jinja2", "tensorstore"} <= refused_modules
+    printed = output_of(LIGHT.replace("REFUSED", repr(refused_modules)), str(tmp_path))
+    assert printed.startswith("[False, False, True]\n256 cells")
+    assert "the held-out cells are composed: reproduced" in printed
+    assert "wrote probe.json" in printed
 
 
 # --- train -----------------------------------------------------------------------------------

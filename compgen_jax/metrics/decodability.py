@@ -4,7 +4,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import scipy.stats
 
 from compgen_jax.metrics.kernels import check_finite
 from compgen_jax.metrics.readout import compact, cross_fitted_by_folds, folds_of
@@ -112,11 +111,13 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
 
 def midranks(values_B, strata_B=None):
     """(B,) ranks from 1 within each stratum, ties at their mean rank."""
+    from scipy.stats import rankdata  # takes a fifth of a second to import
+
     _, value = np.unique(values_B, return_inverse=True)
     strata_B = np.zeros(len(values_B), int) if strata_B is None else strata_B
     _, stratum = np.unique(strata_B, return_inverse=True)
     sizes = np.bincount(stratum)
-    ranks = scipy.stats.rankdata(stratum * len(value) + value)
+    ranks = rankdata(stratum * len(value) + value)
     return ranks - (np.cumsum(sizes) - sizes)[stratum]
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
 KEPT = 2  # the newest one, and one to fall back to by hand
 PASSING = ".passing-"  # prefix of a directory that is being written or removed
@@ -33,6 +32,8 @@ class Checkpoint(NamedTuple):
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
     """Writes a checkpoint; the newest `KEPT` stay, and those of the steps `keep`. Raises RunError
     where the disk is full."""
+    import orbax.checkpoint as ocp  # only where it is used: scoring needs none
+
     for leftover in directory.glob(f"{PASSING}*"):
         shutil.rmtree(leftover)
     state = jax.device_get(checkpoint.state)
@@ -61,6 +62,8 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
 def restore(directory: Path, step: int, template) -> Checkpoint:
     """The checkpoint of one step, whose state is like `template` (arrays or shapes). Raises
     RunError if it is missing, damaged or of another shape."""
+    import orbax.checkpoint as ocp
+
     path = directory / str(step)
     if not path.exists():
         raise RunError(f"checkpoint {path} is missing; train again in another --workdir")

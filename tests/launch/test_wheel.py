@@ -18,7 +18,7 @@ FOLDERS = {
     "docs/tutorials": "examples",
 }
 SOURCES = *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"
-DATA = "*.js", "*.css", "*.jinja", "*.ipynb"
+DATA = "*.js", "*.css", "*.jinja", "*.ipynb", "*.typed"
 
 
 @pytest.fixture(scope="module")
