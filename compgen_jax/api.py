@@ -14,15 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import jax
+import numpy as np
 import pandas
 
 from compgen_jax import cli, compilation_cache, settings
 from compgen_jax import config as configs
 from compgen_jax.config import Config
 from compgen_jax.config import ConfigError as ConfigError  # exported
+from compgen_jax.metrics import probe_report
+from compgen_jax.metrics.probe_report import ProbeReport
 from compgen_jax.papers import verdicts as papers_judge
-from compgen_jax.runs import directory, judge_run, study, sweeps
+from compgen_jax.runs import directory, judge_run, results, study, sweeps
+from compgen_jax.runs import predictions as scoring
 from compgen_jax.runs.directory import RunError as RunError  # exported
+from compgen_jax.runs.predictions import ScoreReport
 from compgen_jax.runs.run import Run as Run
 from compgen_jax.tasks.holdouts import held_out as held_out  # exported
 
@@ -117,13 +122,103 @@ def explore(workdir) -> Path:
     return settings.beside("launch.explore").explore(workdir)
 
 
-def _resolve(config, overrides: dict | None) -> Config:
+def examples(
+    task, seed: int = 0, drawn: int = results.DRAWN, overrides: dict | None = None
+) -> dict[str, np.ndarray]:
+    """What to train a network of any framework on, and what it is scored at.
+
+    Args:
+      task: a preset's name, 'FILE.py:NAME' for a file of your own, or a `Config`.
+      seed: whose training set.
+      drawn: how many examples of a task that draws new ones at each step.
+      overrides: new values by dotted field, such as {"task.grid": 28}.
+
+    Returns `train_codes` and `train_targets` (n, ...) and their `train_points` (n, F), NaN where a
+    factor is missing; `codes` and `targets` (B, ...), `points` (B, F) and `held_out` (B,) of all
+    cells; and the factors' `names` (F,). Raises ConfigError.
+    """
+    for name, value, least in (("seed", seed, 0), ("drawn", drawn, 1)):
+        is_count = isinstance(value, int | np.integer) and value >= least
+        settings.demand(is_count, f"{name}={value!r}: must be an integer of at least {least}")
+    return scoring.examples(*_task_of(task, overrides), int(seed), int(drawn))
+
+
+def score(predictions, task, seeds=None, overrides: dict | None = None) -> ScoreReport:
+    """Scores predictions of any framework at a task's cells, and judges whether the held-out ones
+    are composed.
+
+    Args:
+      predictions: (S, B, ...) of S networks, or (B, ...) of one, at the `points` of `examples`;
+        NumPy, JAX or PyTorch.
+      task, overrides: as in `examples`.
+      seeds: (S,) integers, whose training set each network has seen; by default 0, 1, ...
+
+    The result prints as a table and has `to_frame()`. Raises ConfigError for predictions that do
+    not fit the task.
+    """
+    arrays = {"predictions": predictions} | ({} if seeds is None else {"seeds": seeds})
+    arrays = {name: _numpy(name, values) for name, values in arrays.items()}
+    return scoring.score(scoring.run_of(*_task_of(task, overrides), "predictions", **arrays))
+
+
+def probe(
+    activations, factors, held_out, groups=None, success=None, names=None, classes=None
+) -> ProbeReport:
+    """Linear decodability of each factor from each layer, on ID and held-out rows.
+
+    Args:
+      activations: {layer: (B, ...)}, or (B, ...) of one layer; NumPy, JAX or PyTorch, as all else.
+      factors: (B, F) numbers, or a DataFrame of a column for each factor, where text is a label.
+      held_out: (B,) bool; False where the combination is in the training set.
+      groups: (B,), equal for rows that belong together; by default each row is alone.
+      success: (B,) from 0 to 1, how well the network did on each row.
+      names: (F,) of the factors.
+      classes: (F,) bool, whether a factor is a label; by default if it has two values.
+
+    R^2 of numbers and AUC of labels, by ridge regressions with 95% jackknife intervals over groups
+    (`compgen_jax.metrics.decodability`). The result prints as a table and has `to_frame()`. Raises
+    ValueError for rows that cannot be probed.
+    """
+    layers = activations if isinstance(activations, dict) else {"layer": activations}
+    arrays = {f"layers.{name}": values for name, values in layers.items()}
+    if isinstance(factors, pandas.DataFrame):
+        arrays |= probe_report.columns_of(factors)
+    else:
+        arrays["factors"] = factors
+    others = {"held_out": held_out, "groups": groups, "success": success}
+    others |= {"names": names, "classes": classes}
+    arrays |= {name: values for name, values in others.items() if values is not None}
+    arrays = {name: _numpy(name, values) for name, values in arrays.items()}
+    return probe_report.probe(probe_report.checked(arrays))
+
+
+def _task_of(task, overrides: dict | None):
+    """The config and its task."""
+    config = _resolve(task, overrides, "task")
+    return config, scoring.task_of(config, f"task={config.name}")
+
+
+def _numpy(name: str, values) -> np.ndarray:
+    """An array of any framework as NumPy's. Raises ConfigError for what is no array."""
+    if hasattr(values, "detach"):  # a tensor of PyTorch
+        values = values.detach().cpu()
+        is_bfloat16 = str(values.dtype) == "torch.bfloat16"
+        values = values.float() if is_bfloat16 else values
+    try:
+        values = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: {str(error).splitlines()[0]}") from error
+    kinds = {"bfloat16": np.float32, "object": str}  # of JAX, of pandas
+    return values.astype(kinds.get(values.dtype.name, values.dtype))
+
+
+def _resolve(config, overrides: dict | None, argument: str = "config") -> Config:
     """The config with its overrides, after what every command does first."""
     if jax.config.jax_num_cpu_devices == -1:  # neither the user nor a command has said how many
         cli.use_all_cores()
     compilation_cache.enable()
     if isinstance(config, str):
-        config = cli.load_config(config, flag="config=")
+        config = cli.load_config(config, flag=f"{argument}=")
     hint = "give a preset's name, 'FILE.py:NAME' of your own, or a Config"
-    settings.demand(isinstance(config, Config), f"config={config!r}: {hint}")
+    settings.demand(isinstance(config, Config), f"{argument}={config!r}: {hint}")
     return configs.changed(config, overrides) if overrides else config

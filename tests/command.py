@@ -27,10 +27,14 @@ def blocks(page: str, language: str = "") -> list[str]:
     return [text for name, text in every if name == language]
 
 
-def snippets(page: str) -> list[str]:
+def page(name: str) -> str:
+    """A page of docs/how_to."""
+    return (Path(__file__).parents[1] / "docs" / "how_to" / f"{name}.md").read_text()
+
+
+def snippets(name: str) -> list[str]:
     """The Python of a page of docs/how_to."""
-    path = Path(__file__).parents[1] / "docs" / "how_to" / f"{page}.md"
-    return blocks(path.read_text(), "python")
+    return blocks(page(name), "python")
 
 
 def drawn_by(snippet: str) -> dict:

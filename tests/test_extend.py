@@ -12,7 +12,7 @@ from compgen_jax import settings
 from compgen_jax.metrics import registry
 from figures import make
 from launch import analyze, train
-from tests.command import call
+from tests.command import call, refused
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "how_to" / f"{name}.md" for name in ("extend", "training_set", "sweeps")]
@@ -25,7 +25,7 @@ RECIPES = dict(re.findall(r"^`(my_\w+\.py)`:\n\n```python\n(.*?)```", TEXT, re.S
 def desk(tmp_path_factory):
     """A user's directory with the files of all recipes; what they register is taken away again."""
     path = tmp_path_factory.mktemp("desk")
-    assert len(RECIPES) == 8
+    assert len(RECIPES) == 9
     for name, text in RECIPES.items():
         # in a checkout the figures are beside the package
         (path / name).write_text(text.replace("compgen_jax.figures", "figures"))
@@ -55,6 +55,22 @@ def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_
     assert re.search(r"^mine\.zeros +0", capsys.readouterr().out, re.M)
     table = (workdir / "layers.csv").read_text().splitlines()
     assert sum(",mine.zeros," in line for line in table) == 3 * 3  # seeds, layers
+
+
+def test_classes_are_scored_as_probabilities_and_a_look_up_has_no_error_on_id_cells(desk):
+    task = f"--config.task.name={desk}/my_classes.py:Classes"
+    call(train, f"--config={desk}/my_task.py:waves", task, f"--workdir={desk}/classes")
+    mean = json.loads((desk / "classes/summary.json").read_text())["mean"]
+    assert mean["id.accuracy"]["value"] == 1 and mean["id.nearest_seen_nll"]["value"] == 0
+    classes = settings.load_file(desk / "my_classes.py").Classes().make()
+    rows = [0.5, 0.3, 0.2, 0, 0, 0], [0, 1, 0, 0, 0, 0], None
+    assert classes.scores(*map(np.array, rows))["nll"] == pytest.approx(-np.log(0.3))
+    logits = RECIPES["my_classes.py"].replace("prediction=jax.nn.softmax", "prediction=jnp.asarray")
+    (desk / "my_logits.py").write_text(logits.replace("jnp.log(prob", "jax.nn.log_softmax(prob"))
+    wrong = f"{desk}/my_logits.py:Classes: the truth itself has nll 1.04, not 0: Task.prediction("
+    with refused(wrong):
+        call(train, f"--config={desk}/my_task.py:waves", task.replace("classes.py", "logits.py"),
+             f"--workdir={desk}/logits")  # fmt: skip
 
 
 def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):

@@ -3,12 +3,16 @@
 import json
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
+import compgen_jax as cg
 from compgen_jax.metrics import decodability
+from compgen_jax.runs import directory
 from launch import probe
-from tests.command import call, drawn_by, refused, snippets
+from tests.command import blocks, call, drawn_by, page, refused, snippets
 
 
 def arrays(**changes) -> dict:
@@ -82,6 +86,59 @@ def test_a_stack_of_layers_without_what_is_optional(run, capsys, tmp_path):
     assert "Spearman" not in capsys.readouterr().out
 
 
+def test_python_probes_arrays_as_the_command_does_a_file(run, capsys, tmp_path):
+    given = arrays()
+    run(given)
+    layers = {"early": jnp.asarray(given["layers.early"]), "late": given["layers.late"]}
+    others = {name: given[name] for name in ("held_out", "groups", "success", "names")}
+    report = cg.probe(layers, given["factors"], **others)
+    assert capsys.readouterr().out == f"{report}\nwrote {tmp_path / 'probe.json'}\n"
+    written = json.loads((tmp_path / "probe.json").read_text())
+    assert written == directory.clean(vars(report))
+    table = report.to_frame().set_index(["layer", "factor", "region"])
+    assert len(table) == 2 * 2 * 4 and set(table.loc["late", "red", :].measure) == {"auc"}
+    number = written["layers"]["late"]["factors"]["size"]["ood"]
+    row = table.loc["late", "size", "ood"]
+    assert [row.value, row.low, row.high] == [number["value"], *number["ci95"]]
+
+
+def test_python_takes_a_data_frame_whose_text_is_labels():
+    """As their numbers with `classes`; one layer needs no name."""
+    given = arrays()
+    shape = np.array(["square", "heart", "disc"])[given["groups"] % 3]
+    frame = pd.DataFrame({"size": given["factors"][:, 0], "red": given["factors"][:, 1] > 0})
+    frame = frame.assign(shape=shape)
+    held_out, groups = pd.Series(given["held_out"]), pd.Series(given["groups"]).astype(str)
+    report = cg.probe(given["layers.late"], frame, held_out, groups)
+    numbers = np.column_stack([frame["size"], frame["red"], (given["groups"] + 1) % 3 == 0])
+    numbers = numbers.astype(float)
+    numbers[:, 2] = np.unique(shape, return_inverse=True)[1]
+    expected = cg.probe(
+        {"layer": given["layers.late"]}, numbers, given["held_out"], given["groups"],
+        names=["size", "red", "shape"], classes=[0, 1, 1],
+    )  # fmt: skip
+    assert [f["measure"] for f in report.layers["layer"]["factors"].values()] == [
+        "r2",
+        *["auc"] * 2,
+    ]
+    pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame(), rtol=1e-6)
+    with refused("factors: shape has missing values", kind=cg.ConfigError):
+        cg.probe(given["layers.late"], frame.replace("heart", None), held_out)
+
+
+def test_python_probes_tensors_of_pytorch():
+    torch = pytest.importorskip("torch")
+    given = arrays()
+    layer = torch.tensor(given["layers.late"], requires_grad=True)
+    rows = [torch.tensor(given[name]) for name in ("factors", "held_out", "groups")]
+    report = cg.probe({"late": layer}, *rows)
+    rows = [given[name] for name in ("factors", "held_out", "groups")]
+    expected = cg.probe({"late": given["layers.late"]}, *rows)
+    assert repr(report) == repr(expected)
+    with refused("held_out: must be booleans, or 0 and 1", kind=cg.ConfigError):
+        cg.probe(layer, given["factors"], layer[:, 0, 0])
+
+
 BAD = [
     ({"factors": None, "held_out": None}, "lacks factors, held_out; it holds layers.early, "),
     ({"sucess": np.ones(60)}, "sucess: no such array; allowed: layers.NAME, factors, held_out"),
@@ -119,6 +176,8 @@ def test_the_example_of_the_page(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     call(probe, "--activations=my_activations.npz")
+    (printed,) = blocks(page("probe"), "text")
+    assert printed in capsys.readouterr().out
     found = json.loads((tmp_path / "probe.json").read_text())
     assert list(found["layers"]) == ["hidden", "output"] and found["success"]["value"] > 0.4
     drawn_by(picture)

@@ -1,13 +1,16 @@
 """Predictions of any framework: scored as a run of ours is, and refused in one line."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import chex
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import compgen_jax as cg
 from compgen_jax.runs import predictions
 from compgen_jax.tasks.modules import Modules
 from launch import score
@@ -17,6 +20,11 @@ from tests.trees import TWO_PROGRAMS
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
 
 
+PRINTED = """\
+mine.npz: seeds 4, 6 on bump_cnn_quick
+the held-out cells are composed: reproduced
+  share rendered OOD: 1 [0.985, 1], must be above 0.9
+"""
 run_score = partial(call, score, positional=(score.PREDICTIONS,))
 
 
@@ -70,11 +78,72 @@ def test_the_command_judges_and_prints_and_the_page_draws(
     assert Path("predictions.png").exists()
 
 
-def test_a_template_has_the_examples_that_training_shows(tmp_path, run):
-    path = tmp_path / "t.npz"
-    arrays = score.write_template(path, run.config, run.task, seed=7, drawn=10)
-    with np.load(path) as saved:
-        assert sorted(saved.files) == sorted(arrays)
+def test_python_scores_arrays_as_the_command_does_a_file(tmp_path, monkeypatch, capsys):
+    """The command's text and JSON are those of the object, and a right answer's are known."""
+    monkeypatch.chdir(tmp_path)
+    overrides = {"task.support.samples": 300}
+    run_score("--template=t.npz", *TASK, "--seed=3")
+    examples = cg.examples("bump_cnn_quick", 3, overrides=overrides)
+    with np.load("t.npz") as saved:
+        assert saved.files == list(examples)
+        assert all(np.array_equal(saved[name], examples[name]) for name in examples)
+    predictions = np.stack([examples["targets"], 0.999 * examples["targets"]])
+    np.savez("mine.npz", predictions=predictions, seeds=[4, 6])
+    capsys.readouterr()
+    run_score("mine.npz", *TASK)
+    scores = cg.score(jnp.asarray(predictions), "bump_cnn_quick", [4, 6], overrides)
+    printed = capsys.readouterr().out
+    assert printed == f"mine.npz: {scores}\nwrote mine.json\n"
+    assert printed.startswith(PRINTED) and re.search("\nnearest_along_x +0 +0.0183\n", printed)
+    report, numbers = json.loads(Path("mine.json").read_text()), vars(scores)
+    assert list(report) == ["task", "seeds", "mean", "trivial", "verdict"]
+    assert report["verdict"][0].pop("case") == "mine"
+    verdict = {name: value for name, value in scores.verdict.items() if name != "case"}
+    known = numbers | {"verdict": [verdict], "seeds": {str(s): n for s, n in scores.seeds.items()}}
+    assert report == {name: json.loads(json.dumps(known[name])) for name in report}
+    table = scores.to_frame().set_index(["predictor", "region", "score"])
+    error = np.square(0.001 * examples["targets"][examples["held_out"]].astype(float)).mean()
+    row = table.loc["network", "ood", "mse"]
+    assert row.value == pytest.approx(error / 2, rel=1e-3) and set(table.seeds) == {2}
+    assert row.high - row.value == pytest.approx(12.7062 * error / 2, rel=1e-3)  # t of 2 seeds
+    constant = table.loc["best_constant", "id", "mse"]
+    truths = examples["targets"][~examples["held_out"]].astype(float)
+    assert constant.value == pytest.approx(truths.var(), rel=1e-4) and np.isnan(constant.low)
+
+
+def test_python_takes_tensors_of_pytorch_and_refuses_in_one_line(tiny):
+    torch = pytest.importorskip("torch")
+    targets = cg.examples(tiny)["targets"]
+    tensor = torch.tensor(targets, requires_grad=True)
+    assert cg.score(tensor, tiny).to_frame().equals(cg.score(targets, tiny).to_frame())
+    error = cg.score(tensor.bfloat16(), tiny).mean["id.mse"]["value"]
+    assert 0 < error < 2.0**-16 * np.square(targets).max()  # of 8 bits
+
+
+REFUSED = [
+    ((np.zeros((3, 4)), "bump_mlp_quick"), "predictions float64 (3, 4): must be (S, 256, 16, 16)"),
+    (([[1], [2, 3]], "bump_mlp_quick"), "predictions: setting an array element with a sequence."),
+    ((np.zeros((256, 16, 16)), "bump_mlp_quick", [1.5]), "seeds (1,) float64: must be 1 integers"),
+    ((0, "data_scaling"), "task=data_scaling: is a sweep, whose trials have their own tasks"),
+    ((0, "bump_mpl"), "task=bump_mpl: "),
+    ((0, 3), "task=3: give a preset's name, 'FILE.py:NAME' of your own, or a Config"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_arguments_that_do_not_fit_are_one_line(arguments, message):
+    with refused(message, kind=cg.ConfigError):
+        cg.score(*arguments)
+
+
+def test_a_seed_and_a_number_of_examples_are_counts(tiny):
+    for arguments, message in (((-1,), "seed=-1: must be"), ((0, 0.5), "drawn=0.5: must be an in")):
+        with refused(message, kind=cg.ConfigError):
+            cg.examples(tiny, *arguments)
+
+
+def test_a_template_has_the_examples_that_training_shows(run):
+    arrays = predictions.examples(run.config, run.task, seed=7, drawn=10)
     shown = run.shown[run.seeds.index(7)]
     index = {tuple(point): cell for cell, point in enumerate(run.cells.factors)}
     cells = [index[tuple(point)] for point in arrays["train_points"]]
@@ -88,8 +157,7 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     """Its template has so many of them, with other inputs than those at the points that networks
     are scored at; each network is scored on the examples of its own seed."""
     task = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12).make()
-    path = tmp_path / "t.npz"
-    templates = [score.write_template(path, tiny, task, seed, 24) for seed in (0, 1)]
+    templates = [predictions.examples(tiny, task, seed, 24) for seed in (0, 1)]
     assert len(templates[0]["train_points"]) == len(templates[0]["points"]) == 24
     # a row of numbers ends with the inputs, 4 samples of 4
     inputs, train_inputs = (templates[0][name][:, -16:] for name in ("codes", "train_codes"))

@@ -80,6 +80,10 @@ CASES = {
     "no pair": (f", {LAYERS}", "", f"its module returned one array, {NO_PAIR}"),
     "a layer of two": ('_01": hidden', '_01": (hidden, code)', "its activations must be one array"),
     "chance": (EXAMPLE, EXAMPLE[:-1] + " + np.random.normal())", "its targets.0 differ each time"),
+    "an error of the truth": (
+        MADE, f"{MADE}._replace(scores=lambda a, b, point: {{'mse': jnp.mean((2 * a - b) ** 2)}})",
+        "Turned: the truth itself has mse 0.1",
+    ),
     "no parameters": (NET, "code\n        return jnp.zeros(12)", "its module has no parameters"),
     "a field of the family": (
         "outputs: int", "outputs: int\n    batched: bool = True", "Mine: batched of its module: say"
