@@ -21,7 +21,8 @@ from compgen_jax import cli, compilation_cache, settings
 from compgen_jax import config as configs
 from compgen_jax.config import Config
 from compgen_jax.config import ConfigError as ConfigError  # exported
-from compgen_jax.metrics import probe_report
+from compgen_jax.metrics import geometry_report, probe_report
+from compgen_jax.metrics.geometry_report import GeometryReport
 from compgen_jax.metrics.probe_report import ProbeReport
 from compgen_jax.papers import verdicts as papers_judge
 from compgen_jax.runs import directory, judge_run, results, study, sweeps
@@ -190,6 +191,25 @@ def probe(
     arrays |= {name: values for name, values in others.items() if values is not None}
     arrays = {name: _numpy(name, values) for name, values in arrays.items()}
     return probe_report.probe(probe_report.checked(arrays))
+
+
+def geometry(tensors, held_out=None) -> GeometryReport:
+    """Volume and factorization of layers from their metric tensors g = J^T J (paper Eq 5-7), where
+    J (D, F) is the derivative of a layer's D units by F factors.
+
+    Args:
+      tensors: {layer: (B, F, F)} at B points, or (B, F, F) of one layer; NumPy, JAX or PyTorch.
+      held_out: (B,) bool; False where the combination is in the training set. Without it, volumes
+        are not compared.
+
+    The numbers are those of `analyze`, without those that need a grid; `volume` and `log10_volume`
+    of the result are (B,) by layer, and `to_frame()` has a row for each layer. Raises ValueError
+    for tensors that are not (B, F, F), finite and symmetric.
+    """
+    layers = tensors if isinstance(tensors, dict) else {"layer": tensors}
+    arrays = {name: _numpy(f"tensors of {name}", values) for name, values in layers.items()}
+    mask = None if held_out is None else _numpy("held_out", held_out)
+    return geometry_report.report(arrays, mask)
 
 
 def _task_of(task, overrides: dict | None):

@@ -200,8 +200,9 @@ def geometry_numbers(layer: Layer) -> dict | None:
         return None
     volume = np.asarray(geometry.volume_element(layer.tensors), np.float64)
     log_volume, held_out = geometry.log_volume(volume), layer.held_out
-    ratios = []
-    for counted in (np.ones(len(held_out), bool), ~layer.border):
+    everywhere, ratios = np.ones(len(held_out), bool), []
+    inner = ~everywhere if layer.border is None else ~layer.border
+    for counted in (everywhere, inner):
         ood, seen = log_volume[held_out & counted], log_volume[~held_out & counted]
         ratio = effect = np.nan
         if ood.size and seen.size:
