@@ -175,24 +175,43 @@ class Run:
 
     # --- what they answer
 
-    def predict(self, points):
+    def predict(self, points, samples: int = 0):
         """(S, B, ...): the outputs of every network at points (B, F), each factor in its unit, NaN
-        where it is missing; NumPy. ValueError for another shape."""
+        where it is missing; NumPy. ValueError for another shape.
+
+        With `samples`, (S, samples, B, ...): so many from each generator, whose variables `noise`
+        are drawn anew for each, as at initialization. RunError for a model without these.
+        """
         points, names = np.asarray(points, np.float32), [f.name for f in self.task.factors]
         if points.ndim != 2 or points.shape[1] != len(names):
             expected = f"(B, {len(names)}): {', '.join(names)}"
             raise ValueError(f"points of shape {points.shape}: must be {expected}")
-        return self.answers(points)[0]
+        return self.answers(points, samples)[0]
 
-    def answers(self, points):
+    def answers(self, points, samples: int = 0):
         """At points (B, F) the outputs of every network, (S, B, ...) or (S, C, B, ...), its targets
-        and the scores by name."""
+        and the scores by name; with `samples`, an axis of so many before B, see `predict`."""
         axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
         keys = results.seed_keys(np.repeat(self.seeds, len(self.steps) or 1))
         params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
-        predict = loop.make_trainer(self.config).predict
+        trainer, name = loop.make_trainer(self.config), self.config.model.name
+        if samples < 0:
+            raise ValueError(f"samples={samples}: must be a number from 0")
+        if samples and "noise" not in params:
+            raise RunError(f"config.model.name={name!r}: draws no samples; flow does")
+
+        def of_network(points, network):
+            key, params = network
+            if not samples:
+                return trainer.predict(key, params, points)
+
+            def of_sample(key_of_noise):
+                noise = trainer.init(key_of_noise).params["noise"]
+                return trainer.predict(key, {**params, "noise": noise}, points)
+
+            return jax.lax.map(of_sample, jax.random.split(loop.stream(key, "samples"), samples))
+
         # all of them are trials of one program
-        of_network = lambda points, network: predict(*network, points)
         program = over_trials(of_network, self.config.execution.trials_per_device)
         values = program(jnp.asarray(points), (keys, params))
         return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), values)
@@ -288,16 +307,25 @@ class Run:
         """A row for each seed and evaluation, a column for each score."""
         return pd.read_csv(self.path / "metrics.csv")
 
-    def cell_table(self) -> pd.DataFrame:
+    def cell_table(self, samples: int = 0) -> pd.DataFrame:
         """A row for each seed and cell: `seed`, each factor, `held_out`, `distance` (in cells), and
-        each score."""
+        each score. With so many `samples` of a generator (`predict`), `mean_` of each score over
+        these, and `best_`, that of the sample with the least error."""
         cells, table = self.cells, {"seed": np.repeat(self.seeds, len(self.cells.factors))}
+        scores = cells.scores
+        if samples:
+            drawn = self.answers(cells.factors, samples)[2]
+            best = np.argmin(drawn[self.task.error], axis=1)[:, None]
+            scores = {}
+            for name, values in drawn.items():
+                scores[f"best_{name}"] = np.take_along_axis(values, best, axis=1)
+                scores[f"mean_{name}"] = values.mean(axis=1)
         columns = {
             f.name: values for f, values in zip(self.task.factors, cells.factors.T, strict=True)
         }
         columns |= {"held_out": cells.held_out, "distance": cells.distance}
         table |= {name: np.tile(values, len(self.seeds)) for name, values in columns.items()}
-        return pd.DataFrame(table | {name: values.ravel() for name, values in cells.scores.items()})
+        return pd.DataFrame(table | {name: values.ravel() for name, values in scores.items()})
 
     def draw(self, *point: float | str):
         """A matplotlib figure of the requested output at a point and those of all seeds, as in

@@ -30,11 +30,13 @@ CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 ha
 class Scene(NamedTuple):
     """Factors, and a picture of every point.
 
-    picture: point (F,) -> image, pure and traceable.
+    picture: point (F,) -> image, pure and traceable; of several images of a point, the mean.
     points: (B, F) NumPy, the combinations that have a picture, where not every one does.
     anywhere: whether points between the cells have pictures of their own.
     background: an image, if it is not black, that is taken off before `rendered` compares.
     says: sentences printed before training.
+    sampled: key, point -> one of the images of a point that has several.
+    compared: signal, point -> of these, the image that a signal is scored against.
     """
 
     factors: tuple[Factor, ...]
@@ -43,6 +45,8 @@ class Scene(NamedTuple):
     anywhere: bool = True
     background: np.ndarray | float = 0.0
     says: tuple[str, ...] = ()
+    sampled: Callable | None = None
+    compared: Callable | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +142,8 @@ class SceneTask(Family):
             """Behind a point may stand a marginal image, zeros where no factor is missing."""
             point, marginal = point[: len(factors)], point[len(factors) :]
             missing = jnp.isnan(point)
-            complete = jnp.where(missing, first_values, point)
-            image = scene.picture(jax.lax.stop_gradient(complete))
+            complete = jax.lax.stop_gradient(jnp.where(missing, first_values, point))
+            image = scene.sampled(key, complete) if scene.sampled else scene.picture(complete)
             if len(marginal):
                 image = jnp.where(missing.any(), marginal.reshape(image.shape), image)
             return Example(encodings.joined(point, codes), image)
@@ -200,15 +204,19 @@ def _draw(key, training_set: TrainingSet, share: float):
 
 
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
-    """LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
+    """The truth, and every other true image, is the one that `scene.compared` gives.
+    LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
         nearest to the prediction. Ties count as right.
     rendered, image_r2: after the background is taken off; rendered asks for every label, too.
     excess_nll: for a Bernoulli loss, the sum over the pixels of KL(truth || prediction), in
     nats."""
+    point, picture = point[: len(scene.factors)], scene.picture
+    if scene.compared:
+        picture = partial(scene.compared, signal)
+        truth = jnp.where(jnp.isnan(point).any(), truth, picture(point))
     error = jnp.mean(jnp.square(signal - truth))
     scores = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
     labels_right = jnp.isfinite(signal).all()
-    point, picture = point[: len(scene.factors)], scene.picture
     for index, factor in enumerate(scene.factors):
         if factor.real:
             continue

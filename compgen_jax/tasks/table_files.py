@@ -17,11 +17,11 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.settings import ConfigError, require
-from compgen_jax.tasks.task import Factor, cells, counts, geometry, in_words
+from compgen_jax.tasks.task import Factor, counts, geometry
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
 IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
-MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
+MOST_CELLS = 2**24  # combinations: what is kept of each stays below 400 MB
 SAMPLED = 64  # images that are compared, to find a damaged file and the background
 # What the files of dSprites and of 3D Shapes leave unsaid, after the READMEs of
 # github.com/google-deepmind's dsprites-dataset and 3d-shapes.
@@ -44,14 +44,17 @@ class TableFile(NamedTuple):
     images: (N, H, W[, C]), an array, a memory map or an HDF5 data set (see `take`); divided by
         `white` they are 0..1.
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
-    rows_B: the image of each combination, or of the nearest one that has an image.
+    rows_n: where the n images in use are, one combination after the other.
+    first_B, count_B: which of these are each combination's, or the nearest one's that has images.
     """
 
     images: np.ndarray
     white: float
     background: np.ndarray | float
     factors: tuple[Factor, ...]
-    rows_B: np.ndarray
+    rows_n: np.ndarray
+    first_B: np.ndarray
+    count_B: np.ndarray
     exists_B: np.ndarray
     says: tuple[str, ...]
 
@@ -219,18 +222,18 @@ def _table(stored, columns: dict, arrays, subset: tuple, side: int) -> TableFile
     _require(total <= MOST_CELLS, hint)
     row_n = np.flatnonzero(used_n)
     cell_n = np.stack(indices, axis=1)[row_n] @ np.cumprod([1, *sizes[:-1]])
-    images_of_B = np.bincount(cell_n, minlength=total)
-    twice = np.flatnonzero(images_of_B > 1)
-    if len(twice):
-        point = in_words(factors, cells(factors)[twice[0]])
-        raise ValueError(f"{len(twice)} combinations have more than one image, such as {point}")
-    exists_B, rows_B = images_of_B > 0, np.zeros(total, np.int64)
-    rows_B[cell_n] = row_n
-    images, white, background, rows_B[exists_B] = _checked(stored, rows_B[exists_B], side)
+    rows_n = row_n[np.argsort(cell_n, kind="stable")]
+    count_B = np.bincount(cell_n, minlength=total)
+    first_B, exists_B = np.cumsum(count_B) - count_B, count_B > 0
+    if count_B.max() > 1:
+        says.append(f"a combination has {count_B[exists_B].min()} to {count_B.max()} images")
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {total} combinations have no image")
-        rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))[0]]
-    return TableFile(images, white, background, tuple(factors), rows_B, exists_B, tuple(says))
+        nearest_B = grids.nearest_seen(~exists_B, **geometry(factors))[0]
+        first_B, count_B = first_B[nearest_B], count_B[nearest_B]
+    images, white, background, rows_n = _checked(stored, rows_n, side)
+    of_cells = rows_n, first_B, count_B, exists_B
+    return TableFile(images, white, background, tuple(factors), *of_cells, tuple(says))
 
 
 def _chosen(which, labels: tuple, places: range):
@@ -247,7 +250,7 @@ def _chosen(which, labels: tuple, places: range):
 
 
 def _checked(stored, rows, side: int):
-    """The images of rows (B',), what white is, the background, and the rows in what is returned."""
+    """The images of rows (n,), what white is, the background, and the rows in what is returned."""
     height, width = stored.shape[1:3]
     bytes_each = math.prod(stored.shape[1:]) * stored.dtype.itemsize
     is_small, shape, dtype = side not in (0, height), stored.shape[1:], stored.dtype
@@ -270,6 +273,8 @@ def _checked(stored, rows, side: int):
     if not in_place:
         images, places = np.empty((len(rows), *shape), dtype), np.arange(len(rows))
     step = max(1, AT_ONCE // bytes_each)
+    if in_place:  # only looked at, so that little of a large file is in memory
+        step = -(-step // 16)
     for begin in range(0, len(stored), step):
         wanted = (begin <= rows) & (rows < begin + step)
         if not wanted.any() or (in_place and stored.dtype == np.uint8 and top > 1):

@@ -67,6 +67,20 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
     assert_allclose(drawn, baselines.interpolate(*shown, cells), atol=1e-5)
 
 
+def test_of_examples_that_the_key_draws_all_are_known():
+    """Three points, each shown four times with other targets."""
+    points = jnp.tile(jnp.array([[0.0, 1], [1, 1], [2, 3]]), (4, 1))
+    noisy = lambda key, point: Example(point, jax.random.normal(key, (2,)) + point)
+    drawn = {"dataset": lambda key: sampling.table(points), "examples": 12}
+    task = over_cells(waves().factors, lambda points: points[..., 0] > 1.5, noisy, **drawn)
+    found = results.interpolations(config_of(Bump(grid=8)), task, (0,))["interpolator"][0][0]
+    key = loop.stream(jax.random.key(0), "example")
+    targets = np.asarray(tasks.examples_at(task, key, points).target)
+    means = targets.reshape(4, 3, 2).mean(axis=0)
+    expected = baselines.interpolate(points[:3], means, tasks.points(task))
+    assert_allclose(found, expected, atol=1e-5)
+
+
 def test_of_many_points_a_sample_of_each_region_is_scored(monkeypatch):
     run, held_out = Run(config_of(Bump(grid=8)), waves(), (0,)), tasks.regions(waves())["ood"]
     whole = results.interpolations(run.config, run.task, (0,))

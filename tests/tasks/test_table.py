@@ -2,6 +2,8 @@
 
 import io
 import itertools
+import re
+import tracemalloc
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import table, table_files
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.holdouts import held_out
 from compgen_jax.tasks.table import ImageTable
 from tests.command import blocks
 from tests.tasks.examples import examples_at, scores_at
@@ -66,7 +69,7 @@ def hdf5(path, arrays):
 
 def cell_images(found):
     """(B, H, W[, C]) the images of all combinations, from 0 to 1."""
-    images = table_files.take(found.images, found.rows_B)
+    images = table_files.take(found.images, found.rows_n[found.first_B])
     return np.float32(images) / np.float32(found.white)
 
 
@@ -233,6 +236,114 @@ def test_a_constant_and_a_callback_show_the_same(tmp_path, monkeypatch, dtype, m
     assert ("pure_callback" in program) == (most == 0)
 
 
+# --- several images of a combination ---------------------------------------------------------
+
+
+def several(path, write=npz):
+    """(path, the rows' factors, their images) of a file whose combinations, of which one is
+    missing, have 1 to 4 images, in any order."""
+    cells = np.delete(own()["factors"], 6, axis=0)
+    factors = RNG.permutation(np.repeat(cells, 1 + np.arange(11) % 4, axis=0))
+    images = RNG.random((len(factors), 4, 4), np.float32)
+    arrays = own(factors=factors, images=images, hue_labels=np.array(["red", "sky", "tan"]))
+    return write(path / "several", arrays), factors, images
+
+
+def of(factors, images, hue, width):
+    return images[(factors == [hue, width]).all(axis=1)]
+
+
+@pytest.mark.parametrize(("write", "most"), [(npz, 2**20), (npz, 0), (hdf5, 0)])
+def test_each_example_has_one_of_the_images_of_its_combination(tmp_path, monkeypatch, write, most):
+    monkeypatch.setattr(table, "CONSTANT", most)
+    path, factors, images = several(tmp_path, write)
+    path = path if write is hdf5 else f"{path}.npz"
+    task = ImageTable(path=path, held_out="index(hue) == 2 and width > 2").make()
+    assert task.describe()[0] == "a combination has 1 to 4 images"
+    keys, points = jax.random.split(jax.random.key(0), 400), np.float32([[0, 8], [0.25, 2]])
+    draw = jax.jit(jax.vmap(jax.vmap(task.example, (None, 0)), (0, None)))
+    drawn = jax.device_get(draw(keys, points))
+    for point, targets in zip(points, np.moveaxis(drawn.target, 1, 0), strict=True):
+        same = (targets[:, None] == of(factors, images, *point)).all(axis=(2, 3))
+        assert same.any(axis=1).all() and same.shape[1] == {8: 4, 2: 2}[point[1]]
+        assert_allclose(same.mean(axis=0), 1 / same.shape[1], atol=0.1)  # 4 standard errors
+    reader = ImageTable(path=path, held_out="hue == 'tan' and width > 2", asks="factors").make()
+    read = jax.jit(reader.example)(keys[3], points[0])
+    assert_array_equal(read.input, drawn.target[3, 0])
+    # rows of one combination are held out together, also for those who index the file
+    frame = {"hue": factors[:, 0], "width": factors[:, 1]}
+    assert_array_equal(held_out("hue == .5 and width > 2", frame), task.held_out(factors))
+
+
+@pytest.mark.parametrize("against", ["nearest", "mean"])
+@pytest.mark.parametrize("most", [2**20, 0])
+def test_scores_are_against_the_nearest_or_the_mean_image(tmp_path, monkeypatch, against, most):
+    monkeypatch.setattr(table, "CONSTANT", most)
+    path, factors, images = several(tmp_path)
+    text = "hue == 'tan' and width > 2"
+    task = ImageTable(path=f"{path}.npz", held_out=text, against=against).make()
+    points, hues = tasks.points(task), np.unique(factors[:, 0])
+    truths = examples_at(task, points).target
+    background = table_files.read(f"{path}.npz").background
+    answers = truths + 0.3 * RNG.standard_normal(truths.shape).astype(np.float32)
+
+    def compared(answer, hue, width):
+        every = of(factors, images.astype(np.float64), hue, width)
+        nearest = np.square(answer - every).mean(axis=(1, 2)).argmin()
+        return every[nearest] if against == "nearest" else every.mean(axis=0)
+
+    scores = scores_at(task, answers, truths, points)
+    for index, (answer, (hue, width)) in enumerate(zip(answers, points, strict=True)):
+        right = compared(answer, hue, width)
+        assert_allclose(scores["mse"][index], np.square(answer - right).mean(), rtol=1e-5)
+        over = [(image - background).ravel() for image in (answer, right)]
+        r2 = max(np.corrcoef(*over)[0, 1], 0) ** 2
+        assert_allclose(scores["image_r2"][index], r2, atol=1e-5)
+        if width != 4:  # of which the middle hue has no image
+            errors = [np.square(answer - compared(answer, other, width)).mean() for other in hues]
+            assert scores["hue_accuracy"][index] == (hues[np.argmin(errors)] == hue)
+    # a picture is the mean, and a look-up shows one image
+    scene = ImageTable(path=f"{path}.npz").scene()
+    mean = of(factors, images, 0, 8).mean(axis=0)
+    assert_allclose(jax.jit(scene.picture)(np.float32([0, 8])), mean, rtol=1e-5)
+    query = jax.jit(partial(tasks.query, task))(jax.random.key(1))
+    found = scores_at(task, query.nearest, query.truths, points)
+    seen = ~tasks.regions(task)["ood"]
+    assert (found["mse"][seen] == 0).all() == (against == "nearest")
+
+
+def test_one_image_for_each_combination_is_no_draw(tmp_path):
+    """Neither a random number nor a search is in the program."""
+    task = ImageTable(path=npz(tmp_path / "own.npz", own()), held_out="hue == .5").make()
+    point = jnp.ones(2)
+    image = jnp.ones((4, 4))
+    drawing = str(jax.make_jaxpr(task.example)(jax.random.key(0), point))
+    scoring = str(jax.make_jaxpr(task.scores)(image, image, point))
+    assert "random_bits" not in drawing and not re.search("scan|while", scoring)
+
+
+@pytest.mark.parametrize("write", [npz, hdf5])
+@pytest.mark.parametrize("copies", [1, 10])
+def test_a_large_file_is_opened_by_offset(tmp_path, monkeypatch, write, copies):
+    monkeypatch.setattr(table_files, "IN_MEMORY", 0)
+    number = np.arange(100_000)
+    images = np.zeros((len(number), 32, 32), np.uint8)
+    images[:, 0, :4] = number[:, None] // [1, 2**6, 2**12, 2**18] % 64 * 4 + 3
+    columns = {"a": number // copies % 100, "b": number // copies // 100}
+    path = write(tmp_path / "large", columns | {"images": images})
+    path = path if write is hdf5 else f"{path}.npz"
+    size = images.nbytes
+    del images
+    tracemalloc.start()
+    task = ImageTable(path=path, held_out="a > 50 and b > 50").make()
+    target = examples_at(task, [[17, 90]]).target[0, 0, :4]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < size / 4
+    row = np.int64(np.round(target * 255) - 3) // 4 @ [1, 2**6, 2**12, 2**18]
+    assert (columns["a"][row], columns["b"][row]) == (17, 90)
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 
@@ -251,10 +362,6 @@ def refused(message, *arguments, **others):
         (own(images=np.ones((12, 4, 4), np.uint8)), "are the same: it is damaged"),
         (own(factors=np.full((12, 2), np.inf)), "factors must be finite"),
         (own(factors=np.full((12, 2), None, dtype=object)), "Object arrays cannot be loaded"),
-        (
-            own(factors=np.array([[0, 2], *own()["factors"][1:]])),
-            "1 combinations have more",
-        ),
         (own(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
         (own(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
         (own(factor_names=np.array(["hue", "hue"])), "factor_names has a name twice: hue, hue"),
