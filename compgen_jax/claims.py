@@ -20,6 +20,7 @@ counts; a constant; or {'value', 'ci95'}, a statistic that is no mean over seeds
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -41,6 +42,8 @@ TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 NOT_TRAINED = "not trained"  # how a reason begins that says nothing of the paper
 CROSSES = "interval crosses the bound"
+NEAR = 0.1  # of an interval's width, between its end and a bound
+NUMBER = r"-?[\d.]+(?:e[+-]?\d+)?"
 BASE, FRESH = "base", "fresh seeds"  # settings: of the presets, and of seeds not looked at before
 
 
@@ -199,6 +202,9 @@ def judge(
     verdict, reason = min(decided, key=itemgetter(0))  # verdicts stand in alphabetical order
     if untrained and not case.get("as_trained"):
         verdict, reason = INCONCLUSIVE, untrained
+    holding = [name for name, number in conditions.items() if number["holds"]]
+    if verdict == CONTRADICTED and holding:
+        reason = f"holds: {', '.join(holding)}"
     of_case = case.get("setting", BASE)
     setting = setting or of_case
     network = "ours"
@@ -222,6 +228,19 @@ def judge(
         "conditions": conditions,
         "notes": notes,
     }
+
+
+def near_bounds(row: dict) -> list[str]:
+    """The conditions of a row that decide its verdict and whose interval ends within `NEAR` of its
+    width from a bound: rounding on another machine may change that verdict."""
+    names = []
+    for name, number in row["conditions"].items():
+        ends = np.array(number["ci95"], float)  # None is NaN
+        bounds = np.array(re.findall(NUMBER, number["must be"]), float)
+        distance = np.abs(bounds[:, None] - ends).min()
+        if number["holds"] == HOLDS[row["verdict"]] and distance <= NEAR * np.ptp(ends) < np.inf:
+            names.append(name)
+    return [] if row["reason"].startswith(NOT_TRAINED) else names
 
 
 def median_over_checkpoints(values):

@@ -12,7 +12,7 @@ import numpy as np
 
 from compgen_jax import cli
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs.judge_run import best_trivial_error
+from compgen_jax.runs.judge_run import best_baseline
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_band
 from compgen_jax.tasks import task as tasks
@@ -57,7 +57,7 @@ def draw(run: Run):
     error, layers = first.subplots(1, 2, width_ratios=[1, 2])
 
     for position, (_, color, mark, face, _) in REGIONS.items():
-        trivial = best_trivial_error(run, ood=position)
+        _, trivial = best_baseline(run, run.task.error, "ood" if position else "id")
         mask = cells.held_out == position
         relative = evaluation.mean_score(cells, cells.error, mask) / trivial
         style = {"color": color, "fmt": mark, "markerfacecolor": face}

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas
 from absl import flags
 
 from compgen_jax import claims, cli
@@ -46,6 +47,7 @@ flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
 NO_FIGURES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes as well
 EXPLORED = quoted.read("explored")  # a sentence on each network of the explorer's page
+NEAR = "near its bound"
 SEEDS = 4  # of each network of the main job and of the explorer's page
 
 
@@ -106,6 +108,8 @@ def main():
     results = pages.results(plan.scale, plan.papers, runs, rows, drawn)
     directory.write_text(workdir / "RESULTS.md", results)
     say(f"wrote {workdir / 'claims.json'} and RESULTS.md")
+    for line in ending(plan, runs, rows):
+        print(line)
 
 
 def make_plan() -> Plan:
@@ -226,6 +230,36 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> 
         study.train_all(jobs)
     paths |= {fingerprint(config): path for config, path in jobs}
     return f"{names}: trained, in {jobs[0][1].parent}"
+
+
+def ending(plan: Plan, runs: dict, rows: list[dict]) -> list[str]:
+    """How many cases of each claim on the planned runs have which verdict, which claims lack other
+    runs, and what figures show where it is trained."""
+    planned = plan.to_train or plan.configs
+    is_planned = lambda names: any(fnmatch.filter(planned, name) for name in names)
+    counts, lines = {}, []
+    for row in rows:
+        if row["setting"] == claims.BASE and is_planned(row["runs"]):
+            count = counts.setdefault(row["claim"], dict.fromkeys((*claims.HOLDS, NEAR), 0))
+            count[row["verdict"]] += 1
+            count[NEAR] += len(claims.near_bounds(row)) > 0
+    if counts:
+        lines = ["cases of each claim", pandas.DataFrame(counts).T.to_string()]
+    unjudged = {
+        claim.name: None
+        for paper in plan.papers
+        for claim in paper.claims
+        for case in claim.cases
+        if claim.name not in counts and is_planned(claim.named_runs(case).values())
+    }
+    if unjudged:
+        lines.append(f"not judged: {', '.join(unjudged)}; --only=NAME trains what a claim needs")
+    for name in plan.figures:
+        missing = [run for run in FIGURES[name].also if run in plan.configs and run not in runs]
+        if missing:
+            command = ",".join([name, *missing])
+            lines.append(f"{name} also shows {', '.join(missing)}: --only={command} trains it")
+    return lines
 
 
 def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:

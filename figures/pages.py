@@ -141,7 +141,8 @@ def _cases(claim: claims.Claim, rows: dict[str, list[dict]]) -> list[str]:
 
 def _cell(row: dict, name: str, rows: list[dict]) -> str:
     """A condition's number with its sign, the verdict where that is another, the reason where that
-    is another number, and the verdicts at other settings among the rows."""
+    is another number, whether it is near its bound, and the verdicts at other settings among the
+    rows."""
     number = row["conditions"][name]
     sign, verdict = quoted.SIGNS[quoted.holds(row, number)], SYMBOLS[row["verdict"]]
     value = f"{text.with_interval(number)} **{sign}**"
@@ -151,7 +152,8 @@ def _cell(row: dict, name: str, rows: list[dict]) -> str:
         if committed.key_of(other)[:3] == committed.key_of(row)[:3]
     }
     reason = "" if name in row["reason"] else row["reason"]
-    parts = value, f"verdict **{verdict}**" if sign != verdict else "", reason
+    near = "near its bound" if claims.near_bounds(row) else ""
+    parts = value, f"verdict **{verdict}**" if sign != verdict else "", reason, near
     settings = quoted.at_settings(verdicts) if row["setting"] == BASE else ""
     return "; ".join(filter(None, (*parts, settings)))
 

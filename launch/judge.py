@@ -11,6 +11,7 @@ from absl import flags
 
 from compgen_jax import api, cli
 from compgen_jax.metrics import text
+from compgen_jax.runs import judge_run
 from compgen_jax.settings import demand
 
 FOLDERS = flags.DEFINE_list("workdirs", [], "Directories of runs; may stand alone.")
@@ -20,12 +21,11 @@ def main():
     demand(FOLDERS.value, "name one directory or more: compgen-jax judge DIR ...")
     rows, lacking = api.judge_folders(FOLDERS.value)
     for row in rows:
-        condition, number = next(iter(row["conditions"].items()))
-        why = f" ({row['reason']})" if row["reason"] else ""
         name = ", ".join(filter(None, (row["claim"], row["case"], row["scale"])))
-        print(f"{name}: {row['verdict']}{why}")
-        print(f"  {row['statement']}")
-        print(f"  {condition} {text.with_interval(number)}, must be {number['must be']}")
+        print("\n".join(judge_run.lines(row, f"{name}: {row['statement']}")))
+        if row["claim"] == judge_run.composes.name:
+            notes = row["notes"].items()
+            print(*(f"  {name}: {text.with_interval(number)}" for name, number in notes), sep="\n")
     for (claim, case), names in lacking.items():
         print(f"{claim}, {case}: not run; lacks {', '.join(names)}")
 

@@ -5,8 +5,9 @@ compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
 --print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
-from compgen_jax import api, cli
-from compgen_jax.metrics import text
+from compgen_jax import api, claims, cli
+from compgen_jax.runs import judge_run
+from compgen_jax.tasks import task as tasks
 
 from . import cost
 
@@ -20,15 +21,12 @@ def main():
     if cli.only_describes(config, cost.describe):
         return
     workdir = cli.require(WORKDIR)
-    means = api.train(config, workdir).summary["mean"]
-    for region in ("id", "ood"):
-        scores = [
-            f"{name.removeprefix(f'{region}.')} {text.number(mean['value'], 4)}"
-            for name, mean in means.items()
-            if name.startswith(f"{region}.")
-        ]
-        print(f"{region.upper():>4}", *scores, sep="  ")
-    print(f"wrote {workdir}/summary.json, metrics.csv and checkpoints/")
+    run = api.train(config, workdir)
+    print(judge_run.score_table(run))
+    if tasks.regions(run.task)["ood"].any():
+        verdict = claims.judge(judge_run.composes, {"run": run})
+        print("\n".join(judge_run.lines(verdict, verdict["statement"])))
+    print(f"wrote {workdir}/summary.json (all scores), metrics.csv and checkpoints/")
 
 
 if __name__ == "__main__":

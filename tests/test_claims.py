@@ -77,6 +77,31 @@ def test_a_claim_says_why_nothing_is_concluded():
     assert verdict(learnt(np.full(3, 0.5), "share", at=0.4), HIGH) == R
 
 
+def test_a_contradicted_claim_says_what_of_it_holds():
+    low = above(0.8, HIGH.values, "y")
+    assert judged(HIGH, low)["reason"] == "interval crosses the bound: y"
+    row = judged(HIGH, below(0.5, HIGH.values, "z"), below(1, HIGH.values, "w"))
+    assert (row["verdict"], row["reason"]) == (C, "holds: x, w")
+    assert judged(below(0.5, HIGH.values, "z"))["reason"] == ""
+
+
+def test_a_verdict_is_near_its_bound_where_the_interval_ends_within_a_tenth_of_its_width():
+    """On either side; of the conditions that decide it alone."""
+    at = lambda *ends: {"value": float(np.mean(ends)), "ci95": list(ends)}
+    near = lambda *yielded: claims.near_bounds(judged(*yielded))
+    for low, high, is_near in (
+        (0.1, 1.1, True), (0.11, 1.11, False), (-0.1, 0.9, True), (-0.11, 0.89, False),
+        (-1.1, -0.1, True), (-1.11, -0.11, False), (-0.5, 0.5, False), (0.05, np.inf, False),
+        (NAN, NAN, False),
+    ):  # fmt: skip
+        assert near(above(0, at(low, high), "x")) == ["x"] * is_near, (low, high)
+    assert near(between(1e-05, 2, at(1.1, 1.95), "x")) == ["x"]
+    assert near(between(-1.5, 2, at(-1.55, -0.5), "x")) == ["x"]
+    fails, close = above(0, at(-2, -1), "fails"), above(0, at(0.1, 1.1), "close")
+    assert near(close, above(0, at(1, 2), "far")) == ["close"] and near(close, fails) == []
+    assert near(learnt(np.full(3, 0.5)), close) == []
+
+
 def test_for_a_seed_with_several_checkpoints_the_median_counts():
     """In every number of a row; intervals are over seeds."""
     values = np.array([[0.1, 0.9, 0.8], [0.6, 0.0, 0.7]])

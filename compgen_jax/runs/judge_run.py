@@ -4,15 +4,18 @@ DIR/claims.json   does it compose what was held out?, and what its task's own `c
 """
 
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from compgen_jax.claims import above, below, claim, judge, learnt, note
+from compgen_jax.claims import above, below, claim, judge, learnt, near_bounds, note
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import directory, measure
 from compgen_jax.runs.run import Run
+from compgen_jax.statistics import mean_with_interval, of_share
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 
@@ -41,30 +44,39 @@ def composes(run: Run):
         yield learnt(id_means[accuracy], f"{accuracy} ID")
     else:
         name = "seeds with half of the best trivial predictor's error ID, or less"
-        relative = id_means[error] / best_trivial_error(run, ood=False)
+        relative = id_means[error] / best_baseline(run, error, "id")[1]
         yield learnt((relative <= HALF).astype(np.float64), name)
     if renders:
         share, name = ood_means["rendered"], "share rendered OOD"
         yield above(RIGHT, share, name, cells=count)
-        trivial = [means["ood", "rendered"] for means in run.trivial.values()]
         name = f"{name}, less the best trivial predictor's"
-        yield above(0, share - max(trivial, default=np.nan), name, cells=count, least=-1)
+        less = share - best_baseline(run, "rendered")[1]
+        yield above(0, less, name, cells=count, least=-1)
     else:
         if accuracy:
             yield above(RIGHT, ood_means[accuracy], f"{accuracy} OOD", cells=count)
-        relative = ood_means[error] / best_trivial_error(run, ood=True)
+        relative = ood_means[error] / best_baseline(run, error)[1]
         yield below(HALF, relative, "error OOD / the best trivial predictor's", ratio=True)
+    score = "rendered" if renders else accuracy or error
+    name, mean = best_baseline(run, score)
+    yield note(f"{score} OOD of the best baseline, {name}", {"value": mean, "ci95": [np.nan] * 2})
     yield note("error ID", id_means[error])
     yield note("error OOD", ood_means[error])
     if renders:
         yield note(f"{accuracy} OOD", ood_means[accuracy])
 
 
-def best_trivial_error(run: Run, ood: bool) -> float:
-    """NaN without any. Those that know the answers of ID points are no predictors there."""
-    region = "ood" if ood else "id"
-    predictors = [name for name in run.trivial if ood or not baselines.knows_id(name)]
-    return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
+def best_baseline(run: Run, score: str, region: str = "ood") -> tuple[str, float]:
+    """The trivial predictor that scores best, and its mean over seeds; ('', NaN) without any. Those
+    that know the answers of ID points are no predictors there."""
+    means = {
+        name: of_predictor.get((region, score), np.nan)
+        for name, of_predictor in run.trivial.items()
+        if region == "ood" or not baselines.knows_id(name)
+    }
+    known = [(name, mean) for name, mean in means.items() if not np.isnan(mean)]
+    best = min if score == run.task.error else max
+    return best(known, key=itemgetter(1), default=("", np.nan))
 
 
 def judge_run(run: Run) -> list[dict]:
@@ -75,12 +87,30 @@ def judge_run(run: Run) -> list[dict]:
     return measure.together([partial(judge, claim, {"run": run}, case) for claim in claims])
 
 
+def score_table(run: Run) -> str:
+    """The score of right answers and the error of a finished run, means over seeds of medians over
+    late evaluations with 95% intervals, and the best baseline's."""
+    task, columns = run.task, {}
+    for score in dict.fromkeys(filter(None, (tasks.headline(task), task.error))):
+        column = columns[score] = {}
+        for region, mask in tasks.regions(task).items():
+            of_seeds = [numbers[f"{region}.{score}"] for numbers in run.summary["seeds"].values()]
+            number = mean_with_interval(np.array(of_seeds, float), score)  # None is NaN
+            if score != task.error:
+                number = of_share(number, mask.sum())
+            column[f"{region.upper()}, late median"] = text.with_interval(number)
+        name, mean = best_baseline(run, score)
+        column["OOD, best baseline"] = f"{text.number(mean)} {name}".strip()
+    return pd.DataFrame(columns).to_string()
+
+
 def lines(row: dict, statement: str) -> list[str]:
     """The verdict of a row, and what was measured for each condition."""
-    conditions = [
-        f"  {name}: {text.with_interval(number)}, must be {number['must be']}"
-        for name, number in row["conditions"].items()
-    ]
+    conditions, near = [], near_bounds(row)
+    for name, number in row["conditions"].items():
+        ends = " (near its bound)" if name in near else ""
+        measured = f"{text.with_interval(number)}, must be {number['must be']}"
+        conditions.append(f"  {name}: {measured}{ends}")
     why = f", {row['reason']}" if row["reason"] else ""
     return [f"{statement}: {row['verdict']}{why}", *conditions]
 

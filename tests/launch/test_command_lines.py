@@ -14,11 +14,14 @@ import pytest
 
 from compgen_jax import cli, settings
 from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.metrics import text
 from compgen_jax.models.mlp import MLP
 from compgen_jax.presets import PRESETS
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.training import checkpoints
-from launch import analyze, train
+from launch import analyze, judge, train
 from tests.command import call, refused
 from tests.interrupts import interrupt, wait_until
 
@@ -128,13 +131,34 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
                "--config.model.depth=1"]  # fmt: skip
     call(train, *command, "--config.task.support.region=none", f"--workdir={tmp_path / 'none'}")
     output = capsys.readouterr().out
-    assert "OOD" in output and "mse –" in output  # as nothing is held out
+    assert re.search(r"^OOD, late median +– +–$", output, re.M)  # as nothing is held out
+    assert re.search(r"^OOD, best baseline +– +–$", output, re.M) and "must be" not in output
     mean = json.loads((tmp_path / "none" / "summary.json").read_text())["mean"]
     assert mean["ood.mse"]["value"] is None and mean["id.mse"]["value"] > 0
     workdir = f"--workdir={tmp_path / 'run'}"
     with refused("there is no such directory"):
         call(analyze, workdir)
     call(train, *command, workdir)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == ["rendered", "mse"] and "summary.json" in printed.pop()
+    seeds = json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"]
+    id_mse, ood_mse = (
+        mean_with_interval([numbers[f"{region}.mse"] for numbers in seeds.values()])
+        for region in ("id", "ood")
+    )
+    assert printed[1].endswith(f" {text.with_interval(id_mse)}")
+    assert printed[2].endswith(f" {text.with_interval(ood_mse)}")
+    run = Run.load(tmp_path / "run")
+    shares = {name: means["ood", "rendered"] for name, means in run.trivial.items()}
+    errors = {name: means["ood", "mse"] for name, means in run.trivial.items()}
+    best, least = max(shares, key=shares.get), min(errors, key=errors.get)
+    expected = text.number(shares[best]), best, text.number(errors[least]), least
+    assert printed[3].split()[3:] == [*expected]
+    assert printed[4].startswith("The network composes what was held out: inconclusive, not tr")
+    call(judge, str(tmp_path / "run"), positional=(judge.FOLDERS,))
+    judged = capsys.readouterr().out
+    assert judged.splitlines()[1:3] == printed[5:]  # both conditions
+    assert f"  rendered OOD of the best baseline, {best}: {expected[0]}\n" in judged
     call(analyze, workdir, "--layers=layer_01,output")
     output = capsys.readouterr().out
     head, first, *_ = output[output.index("mean over seeds") :].splitlines()

@@ -93,6 +93,6 @@ def test_whoever_is_right_composes_and_no_lookup_does(name):
     # seven tenths of the best trivial predictor's squared error are too much
     run, _, asked = asked_at(name)
     error = run.trivial["nearest_seen"]["ood", run.task.error]
-    share = (0.7 * judge_run.best_trivial_error(run, ood=True) / error) ** 0.5
+    share = (0.7 * judge_run.best_baseline(run, run.task.error)[1] / error) ** 0.5
     truths = np.asarray(asked.truths)
     assert verdict(name, truths + share * (asked.nearest - truths)) != REPRODUCED
