@@ -1,17 +1,24 @@
-"""How much of a combination was seen: the pairs of its values that training showed together."""
+"""How much of a combination was seen: the sets of its values that training showed together."""
 
 from itertools import combinations
 
 import numpy as np
 
-from compgen_jax import grids
+MOST_GROUPS = 2**24  # of values, before they are numbered anew
 
 
-def pairs_seen(held_out_B, sizes):
-    """(B,) int: of every cell's F (F - 1) / 2 pairs of values, how many some seen cell has too."""
-    seen = grids.over_grid(~grids.checked_mask(held_out_B, sizes), sizes)
-    counts, axes = np.zeros(seen.shape, int), range(seen.ndim)
-    for pair in combinations(axes, 2):
-        others = tuple(axis for axis in axes if axis not in pair)
-        counts += seen.any(axis=others, keepdims=True)
-    return counts.ravel()
+def subsets_seen(indices_BxF, seen_B, order: int):
+    """(B,) int: of every combination's sets of `order` values, how many some seen combination has
+    too; `indices` are those of each factor's values."""
+    seen_B, index_FxB = np.asarray(seen_B), np.transpose(indices_BxF)
+    counts = np.zeros(len(seen_B), int)
+    for subset in combinations(index_FxB, order):
+        group_B = np.zeros_like(counts)
+        for index_B in subset:
+            group_B = group_B * (index_B.max() + 1) + index_B
+            if group_B.max() >= MOST_GROUPS:
+                group_B = np.unique(group_B, return_inverse=True)[1]
+        seen = np.zeros(group_B.max() + 1, bool)
+        seen[group_B[seen_B]] = True
+        counts += seen[group_B]
+    return counts

@@ -6,6 +6,7 @@ seed was shown, `grid_predictions` know the ID cells of a grid alone; both are N
 
 import math
 import operator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class Query(NamedTuple):
     points (B, F); inputs: leaves (B, ...); truths (B, ...); held_out (B,) bool
     nearest (B, ...): the truths at the nearest ID points
     same_labels (B, ...): those at the nearest ID points with the same labels
+    truths_at: other points (B, F) -> their truths (B, ...)
     """
 
     points: Any
@@ -41,6 +43,7 @@ class Query(NamedTuple):
     nearest: Any
     held_out: Any
     same_labels: Any = None
+    truths_at: Callable | None = None
 
 
 def mean_answer(query: Query):
@@ -64,6 +67,45 @@ BASELINES = {
     "nearest_seen": nearest_seen,
     "nearest_same_labels": operator.attrgetter("same_labels"),
 }
+
+
+def additive(query: Query, indices_BxF):
+    """The sum of an image for each factor's value, fitted to ID points by least squares. A value
+    that none of them has counts as the mean of its factor's values."""
+    seen_B = ~np.asarray(query.held_out)
+    columns = [index_B[:, None] == np.unique(index_B) for index_B in np.transpose(indices_BxF)]
+    design_BxV = np.concatenate(columns, axis=1, dtype=np.float64)
+    # of all images that fit, those of the least norm: the means of factors stay in the mean image
+    design_BxV -= design_BxV[seen_B].mean(axis=0)
+    inverse_VxS = jnp.asarray(np.linalg.pinv(design_BxV[seen_B]), jnp.float32)
+    images_Vx = jnp.tensordot(inverse_VxS, query.truths[seen_B], axes=1)
+    mean = query.truths[seen_B].mean(axis=0, keepdims=True)
+    return mean + jnp.tensordot(jnp.asarray(design_BxV, jnp.float32), images_Vx, axes=1)
+
+
+def nearest_shifted(query: Query, nearest_BxF, moves_F):
+    """The images of some nearest ID points, shifted by as many whole pixels as the factors that
+    move (F,) ask for, after a straight line through the centres of mass of ID images. Pixels at an
+    edge are repeated."""
+    seen_B, (height, width) = ~np.asarray(query.held_out), query.truths.shape[1:3]
+    mass_BxHxW = jnp.abs(query.truths).reshape(len(seen_B), height, width, -1).sum(axis=3)
+    mass_BxHxW /= jnp.maximum(mass_BxHxW.sum(axis=(1, 2), keepdims=True), 1e-9)
+    row_B = mass_BxHxW.sum(axis=2) @ jnp.arange(height)
+    column_B = mass_BxHxW.sum(axis=1) @ jnp.arange(width)
+    centres_Bx2 = jnp.stack([row_B, column_B], axis=1)
+    points_BxM, nearest_BxM = (np.asarray(p)[:, moves_F] for p in (query.points, nearest_BxF))
+    inverse_MxS = np.linalg.pinv(points_BxM[seen_B] - points_BxM[seen_B].mean(axis=0))
+    steps_Bx2 = (points_BxM - nearest_BxM) @ (jnp.asarray(inverse_MxS) @ centres_Bx2[seen_B])
+
+    def shifted(image, step_2):
+        row, column = (
+            jnp.clip(jnp.arange(size) - step, 0, size - 1)
+            for size, step in zip((height, width), step_2, strict=True)
+        )
+        return image[row[:, None], column]
+
+    steps_Bx2 = jnp.round(steps_Bx2).astype(int)
+    return jax.vmap(shifted)(query.truths_at(nearest_BxF), steps_Bx2)
 
 
 def knows_id(name: str) -> bool:

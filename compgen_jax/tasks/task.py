@@ -289,6 +289,15 @@ def nearest_with_same(task: Task, held_out_B, fixed):
     return index
 
 
+def nearest_points(task: Task, fixed):
+    """(B, F): the point of `nearest_with_same` for each of the task's; of a sample of the cells,
+    among all seen ones."""
+    whole = on_grid(task)  # the nearest of all, measured or not
+    index = nearest_with_same(whole, regions(whole)["ood"], fixed)
+    cell = nearest_cell(task.factors, points(task)) if task.sampled else slice(None)
+    return points(whole)[index[cell]]
+
+
 def with_lookups_along_factors(task: Task) -> Task:
     """With `nearest_along_FACTOR` on a grid: the truth at the nearest seen point that differs in
     this factor alone."""
@@ -300,6 +309,22 @@ def with_lookups_along_factors(task: Task) -> Task:
         index = nearest_with_same(task, regions(task)["ood"], fixed)
         lookups[f"nearest_along_{factor.name}"] = lambda query, index=index: query.truths[index]
     return task._replace(baselines=task.baselines | lookups)
+
+
+def with_additions(task: Task) -> Task:
+    """With `additive` and, where answers are images, `nearest_shifted` of the ID point with the
+    same labels and angles. Only where the input is one code, which names the factors."""
+    code, target = example_shapes(task)[1]
+    answer = jax.eval_shape(partial(truth, task), target)
+    if not (task.interpolated and isinstance(code, jax.ShapeDtypeStruct) and code.ndim == 1):
+        return task
+    indices_BxF = nearest_values(task.factors, points(task))
+    added = {"additive": partial(baselines.additive, indices_BxF=indices_BxF)}
+    moves_F = np.array([factor.real and math.isinf(factor.period) for factor in task.factors])
+    if moves_F.any() and answer.ndim > 1:
+        shift = {"nearest_BxF": nearest_points(task, ~moves_F), "moves_F": moves_F}
+        added["nearest_shifted"] = partial(baselines.nearest_shifted, **shift)
+    return task._replace(baselines=task.baselines | added)
 
 
 # --- examples and scores ---------------------------------------------------------------------
@@ -357,19 +382,19 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
 
 def query(task: Task, key) -> baselines.Query:
     """What the trivial predictors know of the task's points; traceable in the key."""
-    own_points, whole = points(task), on_grid(task)  # the nearest of all, measured or not
-    held_out, hidden = regions(task)["ood"], regions(whole)["ood"]
-    labels = [not factor.real for factor in task.factors]
-    cell = nearest_cell(task.factors, own_points) if task.sampled else slice(None)
-    nearest = points(whole)[nearest_seen(whole, hidden)[0][cell]]
-    same_labels = points(whole)[nearest_with_same(whole, hidden, labels)[cell]]
-    if not has_grid(whole) and task.nearest is not None:
+    own_points, held_out = points(task), regions(task)["ood"]
+    nearest = nearest_points(task, ())
+    same_labels = nearest_points(task, [not factor.real for factor in task.factors])
+    if not has_grid(on_grid(task)) and task.nearest is not None:
         of_all = np.asarray(task.nearest(own_points))
         nearest = np.where(np.isnan(of_all), own_points, of_all)
-    inputs, targets = examples_at(task, key, own_points)
-    others = [examples_at(task, key, near).target for near in (nearest, same_labels)]
-    truths = [jax.vmap(partial(truth, task))(target) for target in (targets, *others)]
-    return baselines.Query(own_points, inputs, *truths[:2], held_out, truths[2])
+
+    def truths_at(points):
+        return jax.vmap(partial(truth, task))(examples_at(task, key, points).target)
+
+    inputs = examples_at(task, key, own_points).input
+    truths = [truths_at(points) for points in (own_points, nearest, same_labels)]
+    return baselines.Query(own_points, inputs, *truths[:2], held_out, truths[2], truths_at)
 
 
 def _mask(held_out, points):
