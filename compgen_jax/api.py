@@ -10,6 +10,7 @@
 `cg.load("runs/first")` is the same run.
 """
 
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,10 +27,13 @@ from compgen_jax.metrics.geometry_report import GeometryReport
 from compgen_jax.metrics.probe_report import ProbeReport
 from compgen_jax.papers import verdicts as papers_judge
 from compgen_jax.runs import directory, judge_run, results, study, sweeps
+from compgen_jax.runs import free_score as worth
 from compgen_jax.runs import predictions as scoring
 from compgen_jax.runs.directory import RunError as RunError  # exported
+from compgen_jax.runs.free_score import FreeScore
 from compgen_jax.runs.predictions import ScoreReport
 from compgen_jax.runs.run import Run as Run
+from compgen_jax.tasks import holdouts
 from compgen_jax.tasks.holdouts import held_out as held_out  # exported
 
 COLUMNS = ["claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion"]
@@ -68,6 +72,52 @@ def sweep(config, workdir, overrides: dict | None = None, progress: bool = True)
     failed."""
     config = _resolve(config, overrides)
     return Sweep(Path(workdir), config, sweeps.run(config, workdir, progress))
+
+
+def free_score(
+    data, sentence: str | None = None, overrides: dict | None = None, progress: bool = True
+) -> FreeScore:
+    """What a hold-out is worth before anything is trained: what of it is seen, how far it lies
+    from what is seen, and what baselines get right without learning.
+
+    Args:
+      data: a config as `train` takes; a file of images, .npz or .h5; or a DataFrame or dict of
+        arrays (n,) with a column for each factor and, for baselines, `images` (n, H, W[, C]).
+      sentence: what is held out (docs/how_to/hold_out.md); None: what the config says.
+      overrides: as in `train`; of arrays, those of the preset `table`.
+
+    Raises ConfigError, one line, before anything is computed.
+    """
+    if isinstance(data, dict | pandas.DataFrame):
+        return _free_score_of_arrays(dict(data), sentence, overrides, progress)
+    data = str(data) if isinstance(data, Path) else data
+    new = {} if sentence is None else {"task.held_out": sentence}
+    return worth.of_config(_resolve(data, (overrides or {}) | new), progress)
+
+
+def _free_score_of_arrays(arrays: dict, sentence, overrides, progress: bool) -> FreeScore:
+    settings.demand(sentence, 'sentence is missing: say what is held out, as in "posX > .5"')
+    columns = pandas.DataFrame({name: arrays[name] for name in arrays if name != "images"})
+    settings.demand(len(columns.columns), "data has no column of a factor")
+    factors, points_BxF, combination_n = holdouts.combinations(columns)
+    held_out_B = holdouts.held_out_points(sentence, factors, points_BxF)
+    if "images" not in arrays:
+        numbers = worth.of_support(factors, points_BxF, held_out_B)
+    else:
+        stored = {factor.name: np.array(columns[factor.name].to_list()) for factor in factors}
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            path = Path(folder) / "data.npz"
+            directory.write_npz(path, stored | {"images": np.stack(arrays["images"])})
+            try:
+                numbers = free_score(path, sentence, overrides, progress).to_dict()
+            except ConfigError as error:
+                message = str(error).replace(f"config.task.path={str(path)!r}", "data")
+                raise ConfigError(message) from error
+    if len(combination_n) > len(points_BxF):
+        held_out_n = held_out_B[combination_n]
+        rows = {"seen": int((~held_out_n).sum()), "held_out": int(held_out_n.sum())}
+        numbers = numbers | {"rows": rows}
+    return FreeScore(numbers)
 
 
 def load(workdir) -> Run | Sweep:

@@ -23,6 +23,7 @@ from compgen_jax.runs.directory import RunError
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 PATIENCE = 3  # seconds from Ctrl-C until a process ends that does not heed it
+IMAGES = ".npz", ".h5", ".hdf5"
 OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel, or elsewhere
 
 flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
@@ -36,10 +37,10 @@ def _definer(name: str, about: str, define=flags.DEFINE_string, default=None):
 
 
 CONFIG = """The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a
-Config; --config.KEY=VALUE overrides a field."""
+Config, or a file of images, .npz or .h5; --config.KEY=VALUE overrides a field."""
 define_config, define_task = _definer("config", CONFIG), _definer("task", CONFIG)
 define_workdir = _definer("workdir", "The directory of the run, or of the figures.")
-define_out = _definer("out", "The directory of what is written.")
+define_out = _definer("out", "The directory of what is written; of a hold-out's worth, the file.")
 define_print_config = _definer(
     "print_config",
     "Print the complete config as JSON, overrides included, and stop.",
@@ -97,7 +98,12 @@ def only_describes(config: Config, cost) -> bool:
 
 def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name; of FILE.py:NAME what get_config(NAME) returns, or an MLP on the task
-    that is a class of this name. Raises ConfigError."""
+    that is a class of this name; of a file of images, the preset `table` with it. Raises
+    ConfigError."""
+    if value.endswith(IMAGES):
+        from compgen_jax.presets import get_config
+
+        return configs.changed(get_config("table"), {"task.path": value})
     path, _, name = value.partition(":")
     is_preset = ":" not in value and not path.endswith(".py")
     try:
@@ -237,7 +243,7 @@ def _parse(argv, positional=()):
         _stop(str(error).splitlines()[0], USAGE_ERROR)
     _overrides[:] = overrides
     alone = remaining[1:]
-    for holder in positional:
+    for holder in (holder for holder in positional if not flags.FLAGS[holder.name].present):
         if alone and isinstance(holder.value, list):
             flags.FLAGS[holder.name].value, alone = alone, []
         elif alone:

@@ -23,6 +23,7 @@ COMMANDS = {
     "plot": ("figures.draw_run", "draw a trained run's errors, layers and examples"),
     "figures": ("figures.make", "train what the papers' figures need, and draw them"),
     "probe": ("launch.probe", "read factors off activations of any model"),
+    "holdout": ("launch.holdout", "say what a hold-out is worth before training"),
     "presets": ("launch.presets", "list the configs that come with the package"),
     "score": ("launch.score", "score predictions of any framework on a task"),
     "judge": ("launch.judge", "say the verdict of every claim whose runs are there"),

@@ -2,8 +2,8 @@
 what was seen, and what baselines get right of it."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.metrics.coverage import subsets_seen
 from compgen_jax.runs import results
+from compgen_jax.runs.logs import Bar
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
@@ -23,6 +24,7 @@ from compgen_jax.training import contracts
 
 MOST_CELLS = 2**24  # combinations of all values, beyond which distances are not measured
 MOST_SUBSETS = 2000  # of the factors: larger orders are left out
+SHIFTED = "nearest_shifted"
 COVERAGE = {"mean": "mean share of sets seen", "all": "share of combinations with all"}
 
 
@@ -40,8 +42,10 @@ class FreeScore:
         number of combinations by level.
     support: `components` of the graph in which each seen combination joins its values, and whether
         all values of held-out combinations are in one: `connects`.
-    baselines: mean scores over held-out combinations, and seeds; the `best` one is that with the
-        highest `score`, or least error. `points`: held-out points with kernel regressions.
+    baselines: mean scores over held-out combinations, and seeds. The `best` is that of the highest
+        `score`, or least `error`, but for `nearest_shifted`, which knows that images move.
+    scored: held-out combinations at which baselines are scored: `all`, and `kernels`, of which
+        `results.MOST_POINTS` bounds the number.
     """
 
     numbers: dict
@@ -65,12 +69,10 @@ class FreeScore:
         lines.append(f"held-out combinations with a value never seen: {', '.join(lacks) or 'none'}")
         distance, changes = numbers["distance"], numbers["changes"]
         if distance:
-            lines.append(
-                "to the nearest seen combination: {mean:.3g} cells, at most {max:.3g}; ".format(
-                    **distance
-                )
-                + "factors that must change: {mean:.3g}, at most {max}".format(**changes)
-            )
+            cells = "{mean:.3g}, at most {max:.3g}".format(**distance)
+            factors = "{mean:.3g}, at most {max}".format(**changes)
+            lines.append(f"cells to the nearest seen combination: {cells}")
+            lines.append(f"factors that must change to reach one: {factors}")
         connects, components = numbers["support"].values()
         joined = "join" if connects else "do not join"
         lines.append(f"seen combinations {joined} all their values; components: {components}")
@@ -83,15 +85,21 @@ class FreeScore:
 
 
 def verdict(numbers: dict) -> list[str]:
-    """What is had without learning, in a sentence."""
+    """What is had without learning, and at how many combinations that was measured."""
     if "best" not in numbers:
         return []
-    name, score = numbers["best"], numbers["score"]
-    value = numbers["baselines"][name][score]
-    what = f"{value:.3g} {score}"
-    if score != numbers["error"]:
-        what = f"{value:.0%} of held-out combinations ({score})"
-    return [f"without learning: {what}, by {name}; {numbers['points']} points"]
+    score, means, scored = numbers["score"], numbers["baselines"], numbers["scored"]
+    is_error, had = score == numbers["error"], []
+    for name in dict.fromkeys((numbers["best"], SHIFTED)):
+        if name in means:
+            value = means[name][score]
+            had.append(f"{value:.3g} by {name}" if is_error else f"{value:.0%} by {name}")
+    what = score if is_error else f"of held-out combinations ({score})"
+    lines = [f"without learning, {what}: {', '.join(had)}"]
+    if {*scored.values()} != {numbers["combinations"]["held_out"]}:
+        points, few = scored.values()
+        lines.append(f"scored at {points:,} of them, kernel regressions at {few:,}")
+    return lines
 
 
 def of_support(factors, points_BxF, held_out_B) -> dict:
@@ -99,7 +107,9 @@ def of_support(factors, points_BxF, held_out_B) -> dict:
     ConfigError if nothing, or everything, is held out."""
     held_out_B = np.asarray(held_out_B)
     some = held_out_B.any() and not held_out_B.all()
-    settings.demand(some, f"{held_out_B.sum()} of {len(held_out_B)} combinations are held out")
+    settings.demand(
+        some, f"{held_out_B.sum()} of {len(held_out_B)} combinations are held out; say which"
+    )
     sizes, indices_BxF = tasks.counts(factors), tasks.nearest_values(factors, points_BxF)
     names, orders = [factor.name for factor in factors], range(1, len(factors) + 1)
     covered = {}
@@ -139,35 +149,45 @@ def distances(factors, indices_BxF, held_out_B) -> dict:
     _, hamming = grids.nearest_seen(unseen, sizes, (False,) * len(sizes))
     apart = apart[cell_B[held_out_B]]
     changes = np.square(hamming[cell_B[held_out_B]]).round().astype(int)
-    levels = dict(zip(*(array.tolist() for array in np.unique(changes, return_counts=True)), strict=True))
+    levels, counts = np.unique(changes, return_counts=True)
     return {
         "distance": {"mean": float(apart.mean()), "max": float(apart.max())},
         "changes": {"mean": float(changes.mean()), "max": int(changes.max())}
-        | {str(level): count for level, count in levels.items()},
+        | {str(level): int(count) for level, count in zip(levels, counts, strict=True)},
     }
 
 
-def of_config(config: Config) -> FreeScore:
+def of_config(config: Config, progress: bool = False) -> FreeScore:
     """Of a task's hold-out. Raises ConfigError for a sweep, and as `of_support`."""
     settings.demand(not config.is_sweep, f"{config.name} is a sweep, whose trials differ in tasks")
     task = contracts.check(config)
     whole, error = tasks.on_grid(task), task.error
     support = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
     score = tasks.headline(task) or error
-    means = baseline_means(config, task, tuple(dict.fromkeys((score, error))))
+    with Bar(total=1, desc=config.name, unit="hold-out", disable=not progress) as bar:
+        means = baseline_means(config, task, tuple(dict.fromkeys((score, error))), bar.say)
+        bar.update()
     sign = -1 if score == error else 1
-    best = max(means, key=lambda name: sign * means[name][score])
-    points = int((tasks.regions(task)["ood"] & results.predicted(task)).sum())
-    others = {"score": score, "error": error, "best": best, "points": points}
-    return FreeScore({"task": config.name} | support | {"baselines": means} | others)
+    rank = {name: (sign * mean[score], -mean[error]) for name, mean in means.items()}
+    ood = tasks.regions(task)["ood"]
+    points = {"all": ood.sum(), "kernels": (ood & results.predicted(task)).sum()}
+    of_baselines = {
+        "baselines": means,
+        "score": score,
+        "error": error,
+        "best": max(rank.keys() - {SHIFTED}, key=rank.get),
+        "scored": {name: int(count) for name, count in points.items()},
+    }
+    return FreeScore({"task": config.name} | support | of_baselines)
 
 
-def baseline_means(config: Config, task: Task, names) -> dict:
+def baseline_means(config: Config, task: Task, names, say: Callable) -> dict:
     """{predictor: {score: mean over held-out points and seeds}}."""
     seeds, scores = config.training.seeds, {}
     if task.interpolated:
-        made = results.interpolations(config, task, seeds)
+        made = results.interpolations(config, task, seeds, say=say)
         scores = {predictor: of_cells for predictor, (_, of_cells) in made.items()}
+    say("baselines")
     task = tasks.with_additions(tasks.with_lookups_along_factors(task))
     if "additive" in task.baselines and tasks.has_grid(task) and len(task.factors) == 2:
         scores["rank_one"] = rank_one_scores(task, seeds)

@@ -19,6 +19,7 @@ from compgen_jax import grids
 SWEEPS = 50  # on bumps, within 1% of the amplitude of what 500 give
 NOISE = 0.01  # of rank-one completion: the share of the largest signal that counts as none
 PAIRS_AT_ONCE = 2**23  # of codes: bounds memory
+RANK = 1e-6  # of the largest singular value: less counts as none
 
 # kernel regressions from codes
 LENGTHS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 8)  # in median nearest-neighbour distances of the codes
@@ -77,7 +78,7 @@ def additive(query: Query, indices_BxF):
     design_BxV = np.concatenate(columns, axis=1, dtype=np.float64)
     # of all images that fit, those of the least norm: the means of factors stay in the mean image
     design_BxV -= design_BxV[seen_B].mean(axis=0)
-    inverse_VxS = jnp.asarray(np.linalg.pinv(design_BxV[seen_B]), jnp.float32)
+    inverse_VxS = jnp.asarray(np.linalg.pinv(design_BxV[seen_B], RANK), jnp.float32)
     images_Vx = jnp.tensordot(inverse_VxS, query.truths[seen_B], axes=1)
     mean = query.truths[seen_B].mean(axis=0, keepdims=True)
     return mean + jnp.tensordot(jnp.asarray(design_BxV, jnp.float32), images_Vx, axes=1)
@@ -94,7 +95,7 @@ def nearest_shifted(query: Query, nearest_BxF, moves_F):
     column_B = mass_BxHxW.sum(axis=1) @ jnp.arange(width)
     centres_Bx2 = jnp.stack([row_B, column_B], axis=1)
     points_BxM, nearest_BxM = (np.asarray(p)[:, moves_F] for p in (query.points, nearest_BxF))
-    inverse_MxS = np.linalg.pinv(points_BxM[seen_B] - points_BxM[seen_B].mean(axis=0))
+    inverse_MxS = np.linalg.pinv(points_BxM[seen_B] - points_BxM[seen_B].mean(axis=0), RANK)
     steps_Bx2 = (points_BxM - nearest_BxM) @ (jnp.asarray(inverse_MxS) @ centres_Bx2[seen_B])
 
     def shifted(image, step_2):

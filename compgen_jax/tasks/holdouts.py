@@ -131,6 +131,13 @@ def held_out(text: str, frame) -> np.ndarray:
 
     Raises ConfigError as `held_out_points`, and for a column with missing values.
     """
+    factors, points_BxF, combination_n = combinations(frame)
+    return held_out_points(text, factors, points_BxF)[combination_n]
+
+
+def combinations(frame) -> tuple:
+    """The factors of a frame, the combinations (B, F) of their values that it has, and the one of
+    each row (n,). Raises ConfigError for missing values."""
     factors, indices = [], []
     for name, column in pandas.DataFrame(frame).items():
         settings.demand(not column.isna().any(), f"{name}: has missing values")
@@ -143,7 +150,7 @@ def held_out(text: str, frame) -> np.ndarray:
     places_BxF, combination_n = np.unique(places_nxF, axis=0, return_inverse=True)
     columns = zip(factors, places_BxF.T[::-1], strict=True)
     points_BxF = np.stack([factor.values[index_B] for factor, index_B in columns], axis=1)
-    return held_out_points(text, factors, points_BxF)[combination_n]
+    return factors, points_BxF, combination_n
 
 
 class _Reader:
