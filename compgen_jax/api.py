@@ -90,9 +90,12 @@ def free_score(
     """
     if isinstance(data, dict | pandas.DataFrame):
         return _free_score_of_arrays(dict(data), sentence, overrides, progress)
-    data = str(data) if isinstance(data, Path) else data
-    new = {} if sentence is None else {"task.held_out": sentence}
-    return worth.of_config(_resolve(data, (overrides or {}) | new), progress)
+    config = _resolve(str(data) if isinstance(data, Path) else data, overrides)
+    if sentence is not None:
+        hint = "takes no sentence; config.task.support says what it holds out"
+        settings.demand(hasattr(config.task, "held_out"), f"{config.name}: its task {hint}")
+        config = configs.changed(config, {"task.held_out": sentence})
+    return worth.of_config(config, progress)
 
 
 def _free_score_of_arrays(arrays: dict, sentence, overrides, progress: bool) -> FreeScore:

@@ -106,10 +106,8 @@ def of_support(factors, points_BxF, held_out_B) -> dict:
     """The numbers of `FreeScore` but for baselines, if these combinations exist. Raises
     ConfigError if nothing, or everything, is held out."""
     held_out_B = np.asarray(held_out_B)
-    some = held_out_B.any() and not held_out_B.all()
-    settings.demand(
-        some, f"{held_out_B.sum()} of {len(held_out_B)} combinations are held out; say which"
-    )
+    count, some = held_out_B.sum(), held_out_B.any() and not held_out_B.all()
+    settings.demand(some, f"{count} of {len(held_out_B)} combinations are held out; say which")
     sizes, indices_BxF = tasks.counts(factors), tasks.nearest_values(factors, points_BxF)
     names, orders = [factor.name for factor in factors], range(1, len(factors) + 1)
     covered = {}
@@ -160,7 +158,9 @@ def distances(factors, indices_BxF, held_out_B) -> dict:
 def of_config(config: Config, progress: bool = False) -> FreeScore:
     """Of a task's hold-out. Raises ConfigError for a sweep, and as `of_support`."""
     settings.demand(not config.is_sweep, f"{config.name} is a sweep, whose trials differ in tasks")
-    task = contracts.check(config)
+    with settings.in_own_files(config.task):
+        task = config.task.make()
+        contracts.check_task(config.task.name, task)
     whole, error = tasks.on_grid(task), task.error
     support = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
     score = tasks.headline(task) or error
