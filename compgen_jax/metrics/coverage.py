@@ -4,20 +4,16 @@ from itertools import combinations
 
 import numpy as np
 
-MOST_GROUPS = 2**24  # of values, before they are numbered anew
-
 
 def subsets_seen(indices_BxF, seen_B, order: int):
     """(B,) int: of every combination's sets of `order` values, how many some seen combination has
-    too; `indices` are those of each factor's values."""
+    too; `indices` are those of each factor's values. Memory grows with the number of cells."""
     seen_B, index_FxB = np.asarray(seen_B), np.transpose(indices_BxF)
     counts = np.zeros(len(seen_B), int)
     for subset in combinations(index_FxB, order):
         group_B = np.zeros_like(counts)
         for index_B in subset:
             group_B = group_B * (index_B.max() + 1) + index_B
-            if group_B.max() >= MOST_GROUPS:
-                group_B = np.unique(group_B, return_inverse=True)[1]
         seen = np.zeros(group_B.max() + 1, bool)
         seen[group_B[seen_B]] = True
         counts += seen[group_B]

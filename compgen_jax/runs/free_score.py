@@ -2,7 +2,6 @@
 what was seen, and what baselines get right of it."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -22,190 +21,141 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import contracts
 
-MOST_CELLS = 2**24  # combinations of all values, beyond which distances are not measured
-MOST_SUBSETS = 2000  # of the factors: larger orders are left out
-SHIFTED = "nearest_shifted"
-COVERAGE = {"mean": "mean share of sets seen", "all": "share of combinations with all"}
+MOST_CELLS = 2**24  # combinations of all values, seen, held out or missing
+MOST_SUBSETS = 2000  # of the factors: orders of coverage with more are left out
 
 
 @dataclass(frozen=True, repr=False)
 class FreeScore:
-    """What a hold-out is worth; it prints as tables.
+    """What a hold-out is worth. It prints as tables; `numbers` has by name:
 
-    numbers: groups of numbers by name, as `to_dict` has them.
-    combinations: how many are `seen` and `held_out`; `rows`, of data with several in one.
+    combinations, rows: how many are `seen` and `held_out`; rows, where some have one combination.
     values: by factor, the share of held-out combinations whose value some seen one has.
-    coverage: by order k, of every held-out combination's sets of k values, the share that some seen
+    coverage: by order k, of the sets of k values of held-out combinations, the share that some seen
         one has: its `mean`, and the share of combinations with `all`.
-    distance: to the nearest seen combination, in cells: `mean` and `max`.
-    changes: how many factors must change to reach a seen combination: `mean`, `max`, and the
-        number of combinations by level.
-    support: `components` of the graph in which each seen combination joins its values, and whether
+    distance: to the nearest seen combination, in cells.
+    changes: factors that must change to reach a seen combination, and how many combinations need
+        `1_factors`, `2_factors`, ...
+    support: `components` of the graph in which every seen combination joins its values, and whether
         all values of held-out combinations are in one: `connects`.
-    baselines: mean scores over held-out combinations, and seeds. The `best` is that of the highest
-        `score`, or least `error`, but for `nearest_shifted`, which knows that images move.
-    scored: held-out combinations at which baselines are scored: `all`, and `kernels`, of which
-        `results.MOST_POINTS` bounds the number.
+    baselines: mean scores over held-out combinations and seeds. `best` is the one with the highest
+        `score`, but for `nearest_shifted`, which knows that images move.
+    scored: at how many held-out combinations: `all`, and regressions from codes, the `kernels`.
     """
 
     numbers: dict
 
     def to_dict(self) -> dict:
-        """Plain values, as JSON has them; None for what is not known."""
+        """Plain values, as JSON has them."""
         return self.numbers
 
     def to_frame(self):
-        """A DataFrame of one row, a column for each number: to stack several hold-outs."""
-        return pandas.DataFrame([{k[1:]: v for k, v in settings.flat(self.numbers, "").items()}])
+        """A DataFrame of one row, with a column such as 'coverage.2.mean' for each number."""
+        columns = settings.flat(self.numbers, "")
+        return pandas.DataFrame([{name[1:]: value for name, value in columns.items()}])
 
     def __repr__(self) -> str:
-        numbers, lines = self.numbers, []
-        for name in ("combinations", "rows"):
-            if name in numbers:
-                seen, held_out = numbers[name]["seen"], numbers[name]["held_out"]
-                lines.append(f"{held_out:,} of {seen + held_out:,} {name} are held out")
-        missing = {name: share for name, share in numbers["values"].items() if share < 1}
-        lacks = [f"{name} in {1 - share:.0%}" for name, share in missing.items()]
-        lines.append(f"held-out combinations with a value never seen: {', '.join(lacks) or 'none'}")
-        distance, changes = numbers["distance"], numbers["changes"]
-        if distance:
-            cells = "{mean:.3g}, at most {max:.3g}".format(**distance)
-            factors = "{mean:.3g}, at most {max}".format(**changes)
-            lines.append(f"cells to the nearest seen combination: {cells}")
-            lines.append(f"factors that must change to reach one: {factors}")
-        connects, components = numbers["support"].values()
-        joined = "join" if connects else "do not join"
-        lines.append(f"seen combinations {joined} all their values; components: {components}")
-        coverage = pandas.DataFrame(numbers["coverage"]).rename(index=COVERAGE)
-        tables = [coverage.rename_axis(columns="sets of values").map(text.number)]
-        if "baselines" in numbers:
-            tables.append(pandas.DataFrame(numbers["baselines"]).T.map(text.number))
+        lines, tables = [], []
+        words = lambda value: text.number(value) if isinstance(value, float) else str(value)
+        for name, group in self.numbers.items():
+            if name in ("coverage", "baselines"):
+                table = pandas.DataFrame(group).map(words).rename_axis(columns=name)
+                tables.append(table if name == "coverage" else table.T)
+            elif isinstance(group, dict):
+                listed = ", ".join(f"{key} {words(value)}" for key, value in group.items())
+                lines.append(f"{name}: {listed}")
         lines += [table.to_string() for table in tables]
-        return "\n".join([*lines, *verdict(numbers)])
-
-
-def verdict(numbers: dict) -> list[str]:
-    """What is had without learning, and at how many combinations that was measured."""
-    if "best" not in numbers:
-        return []
-    score, means, scored = numbers["score"], numbers["baselines"], numbers["scored"]
-    is_error, had = score == numbers["error"], []
-    for name in dict.fromkeys((numbers["best"], SHIFTED)):
-        if name in means:
-            value = means[name][score]
-            had.append(f"{value:.3g} by {name}" if is_error else f"{value:.0%} by {name}")
-    what = score if is_error else f"of held-out combinations ({score})"
-    lines = [f"without learning, {what}: {', '.join(had)}"]
-    if {*scored.values()} != {numbers["combinations"]["held_out"]}:
-        points, few = scored.values()
-        lines.append(f"scored at {points:,} of them, kernel regressions at {few:,}")
-    return lines
+        if tables[1:]:
+            best, score = self.numbers["best"], self.numbers["score"]
+            had = words(self.numbers["baselines"][best][score])
+            lines.append(f"without learning: {score} {had}, by {best}")
+        return "\n".join(lines)
 
 
 def of_support(factors, points_BxF, held_out_B) -> dict:
-    """The numbers of `FreeScore` but for baselines, if these combinations exist. Raises
-    ConfigError if nothing, or everything, is held out."""
-    held_out_B = np.asarray(held_out_B)
-    count, some = held_out_B.sum(), held_out_B.any() and not held_out_B.all()
-    settings.demand(some, f"{count} of {len(held_out_B)} combinations are held out; say which")
-    sizes, indices_BxF = tasks.counts(factors), tasks.nearest_values(factors, points_BxF)
-    names, orders = [factor.name for factor in factors], range(1, len(factors) + 1)
-    covered = {}
-    for order in orders:
-        subsets = math.comb(len(factors), order)
+    """The numbers of `FreeScore` but for baselines, where these combinations exist. Raises
+    ConfigError if all or none are held out, and for more than `MOST_CELLS`."""
+    held_out_B, sizes = np.asarray(held_out_B), tasks.counts(factors)
+    seen_B, count, total = ~held_out_B, int(held_out_B.sum()), math.prod(sizes)
+    hint = "say which are held out"
+    settings.demand(0 < count < len(seen_B), f"{count} of {len(seen_B)} combinations: {hint}")
+    hint = f"make more than {MOST_CELLS} combinations; round them"
+    settings.demand(total <= MOST_CELLS, f"values {sizes}: {hint}")
+    indices_BxF, coverage = tasks.nearest_values(factors, points_BxF), {}
+    for order in range(1, len(sizes) + 1):
+        subsets = math.comb(len(sizes), order)
         if subsets <= MOST_SUBSETS:
-            shares = subsets_seen(indices_BxF, ~held_out_B, order)[held_out_B] / subsets
-            covered[str(order)] = {"mean": float(shares.mean()), "all": float(np.mean(shares == 1))}
+            share = subsets_seen(indices_BxF, seen_B, order)[held_out_B] / subsets
+            coverage[str(order)] = {"mean": float(share.mean()), "all": float(np.mean(share == 1))}
     values = {
-        name: float(subsets_seen(index_B[:, None], ~held_out_B, 1)[held_out_B].mean())
-        for name, index_B in zip(names, indices_BxF.T, strict=True)
+        factor.name: float(subsets_seen(index_B[:, None], seen_B, 1)[held_out_B].mean())
+        for factor, index_B in zip(factors, indices_BxF.T, strict=True)
     }
-    # nodes are values, factor by factor
-    nodes_BxF = indices_BxF + np.cumsum((0, *sizes[:-1]))
-    edges = nodes_BxF[~held_out_B][:, :-1].ravel(), nodes_BxF[~held_out_B][:, 1:].ravel()
-    graph = coo_array((np.ones(len(edges[0])), edges), shape=(sum(sizes),) * 2)
-    _, component_N = connected_components(graph, directed=False)
-    of_seen, of_held_out = (np.unique(component_N[nodes_BxF[m]]) for m in (~held_out_B, held_out_B))
-    return {
-        "combinations": {"seen": int((~held_out_B).sum()), "held_out": int(held_out_B.sum())},
-        "values": values,
-        "coverage": covered,
-        **distances(factors, indices_BxF, held_out_B),
-        "support": {"connects": len(of_held_out) == 1, "components": len(of_seen)},
-    }
-
-
-def distances(factors, indices_BxF, held_out_B) -> dict:
-    """`distance` and `changes`, empty beyond `MOST_CELLS`."""
-    sizes = tasks.counts(factors)
-    if math.prod(sizes) > MOST_CELLS:
-        return {"distance": {}, "changes": {}}
     cell_B = indices_BxF @ np.cumprod([1, *sizes[:-1]])
-    unseen = np.ones(math.prod(sizes), bool)
-    unseen[cell_B[~held_out_B]] = False
-    _, apart = grids.nearest_seen(unseen, **tasks.geometry(factors))
-    _, hamming = grids.nearest_seen(unseen, sizes, (False,) * len(sizes))
-    apart = apart[cell_B[held_out_B]]
-    changes = np.square(hamming[cell_B[held_out_B]]).round().astype(int)
-    levels, counts = np.unique(changes, return_counts=True)
+    unseen = np.ones(total, bool)
+    unseen[cell_B[seen_B]] = False
+    nearest = (tasks.geometry(factors), {"sizes": sizes, "ordered": (False,) * len(sizes)})
+    distance, changes = (
+        grids.nearest_seen(unseen, **apart)[1][cell_B[held_out_B]] for apart in nearest
+    )
+    levels, counts = np.unique(np.square(changes).round().astype(int), return_counts=True)
+    nodes_BxF = indices_BxF + np.cumsum((0, *sizes[:-1]))  # values, factor by factor
+    edges = [nodes_BxF[seen_B][:, part].ravel() for part in (slice(-1), slice(1, None))]
+    graph = coo_array((np.ones(edges[0].size), edges), shape=(sum(sizes), sum(sizes)))
+    component = connected_components(graph, directed=False)[1][nodes_BxF]
     return {
-        "distance": {"mean": float(apart.mean()), "max": float(apart.max())},
-        "changes": {"mean": float(changes.mean()), "max": int(changes.max())}
-        | {str(level): int(count) for level, count in zip(levels, counts, strict=True)},
+        "combinations": {"seen": len(seen_B) - count, "held_out": count},
+        "values": values,
+        "coverage": coverage,
+        "distance": {"mean": float(distance.mean()), "max": float(distance.max())},
+        "changes": {"mean": float(levels @ counts / count), "max": int(levels[-1])}
+        | {f"{n}_factors": int(k) for n, k in zip(levels, counts, strict=True)},
+        "support": {
+            "components": len(np.unique(component[seen_B])),
+            "connects": len(np.unique(component[held_out_B])) == 1,
+        },
     }
 
 
 def of_config(config: Config, progress: bool = False) -> FreeScore:
-    """Of a task's hold-out. Raises ConfigError for a sweep, and as `of_support`."""
+    """Of the hold-out of a task. Raises ConfigError for a sweep, and as `of_support`."""
     settings.demand(not config.is_sweep, f"{config.name} is a sweep, whose trials differ in tasks")
     with settings.in_own_files(config.task):
         task = config.task.make()
         contracts.check_task(config.task.name, task)
     whole, error = tasks.on_grid(task), task.error
-    support = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
+    numbers = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
     score = tasks.headline(task) or error
     with Bar(total=1, desc=config.name, unit="hold-out", disable=not progress) as bar:
-        means = baseline_means(config, task, tuple(dict.fromkeys((score, error))), bar.say)
+        means = baseline_means(config, task, {score, error}, bar.say)
         bar.update()
-    sign = -1 if score == error else 1
+    sign, ood = -1 if score == error else 1, tasks.regions(task)["ood"]
     rank = {name: (sign * mean[score], -mean[error]) for name, mean in means.items()}
-    ood = tasks.regions(task)["ood"]
-    points = {"all": ood.sum(), "kernels": (ood & results.predicted(task)).sum()}
-    of_baselines = {
-        "baselines": means,
+    others = {
+        "scored": {"all": int(ood.sum()), "kernels": int((ood & results.predicted(task)).sum())},
         "score": score,
-        "error": error,
-        "best": max(rank.keys() - {SHIFTED}, key=rank.get),
-        "scored": {name: int(count) for name, count in points.items()},
+        "best": max(rank.keys() - {"nearest_shifted"}, key=rank.get),
     }
-    return FreeScore({"task": config.name} | support | of_baselines)
+    return FreeScore({"task": config.name} | numbers | {"baselines": means} | others)
 
 
-def baseline_means(config: Config, task: Task, names, say: Callable) -> dict:
+def baseline_means(config: Config, task: Task, names, say) -> dict:
     """{predictor: {score: mean over held-out points and seeds}}."""
-    seeds, scores = config.training.seeds, {}
+    seeds, points, scores = config.training.seeds, tasks.points(task), {}
     if task.interpolated:
         made = results.interpolations(config, task, seeds, say=say)
         scores = {predictor: of_cells for predictor, (_, of_cells) in made.items()}
     say("baselines")
     task = tasks.with_additions(tasks.with_lookups_along_factors(task))
     if "additive" in task.baselines and tasks.has_grid(task) and len(task.factors) == 2:
-        scores["rank_one"] = rank_one_scores(task, seeds)
+        seen_YxX, by_seed = grids.over_grid(tasks.regions(task)["id"], tasks.sizes(task)), []
+        for truths in (results.truths_at(task, points, seed) for seed in seeds):
+            flat = grids.over_grid(truths.reshape(len(points), -1), tasks.sizes(task))
+            drawn = baselines.rank_one(flat.astype(np.float64), seen_YxX).reshape(truths.shape)
+            by_seed.append(results.scored(task.scores, drawn.astype(np.float32), truths, points))
+        scores["rank_one"] = jax.tree.map(lambda *of_seeds: np.stack(of_seeds), *by_seed)
     means = results.trivial_means(task, seeds, scores, names)
     return {
-        predictor: {name: float(np.mean(of_predictor["ood", name])) for name in names}
-        for predictor, of_predictor in means.items()
+        predictor: {name: float(np.mean(of_predictor["ood", name])) for name in sorted(names)}
+        for predictor, of_predictor in sorted(means.items())
     }
-
-
-def rank_one_scores(task: Task, seeds) -> dict:
-    """Scores (S, B) by name of `baselines.rank_one`."""
-    seen_YxX = grids.over_grid(tasks.regions(task)["id"], tasks.sizes(task))
-    scores = []
-    for seed in seeds:
-        truths = results.truths_at(task, tasks.points(task), seed)
-        flat = np.asarray(truths, np.float64).reshape(len(truths), -1)
-        completed = baselines.rank_one(grids.over_grid(flat, tasks.sizes(task)), seen_YxX)
-        predictions = completed.reshape(truths.shape).astype(np.float32)
-        scores.append(results.scored(task.scores, predictions, truths, tasks.points(task)))
-    return jax.tree.map(lambda *of_seeds: np.stack(of_seeds), *scores)
