@@ -14,12 +14,11 @@ from compgen_jax import grids, settings
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.metrics.coverage import subsets_seen
-from compgen_jax.runs import results
+from compgen_jax.runs import predictions, results
 from compgen_jax.runs.logs import Bar
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training import contracts
 
 MOST_CELLS = 2**24  # combinations of all values, seen, held out or missing
 MOST_SUBSETS = 2000  # of the factors: orders of coverage with more are left out
@@ -119,10 +118,7 @@ def of_support(factors, points_BxF, held_out_B) -> dict:
 
 def of_config(config: Config, progress: bool = False) -> FreeScore:
     """Of the hold-out of a task. Raises ConfigError for a sweep, and as `of_support`."""
-    settings.demand(not config.is_sweep, f"{config.name} is a sweep, whose trials differ in tasks")
-    with settings.in_own_files(config.task):
-        task = config.task.make()
-        contracts.check_task(config.task.name, task)
+    task = predictions.task_of(config, f"config={config.name}")
     whole, error = tasks.on_grid(task), task.error
     numbers = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
     score = tasks.headline(task) or error
