@@ -126,19 +126,6 @@ def test_python_takes_a_data_frame_whose_text_is_labels():
         cg.probe(given["layers.late"], frame.replace("heart", None), held_out)
 
 
-def test_python_probes_tensors_of_pytorch():
-    torch = pytest.importorskip("torch")
-    given = arrays()
-    layer = torch.tensor(given["layers.late"], requires_grad=True)
-    rows = [torch.tensor(given[name]) for name in ("factors", "held_out", "groups")]
-    report = cg.probe({"late": layer}, *rows)
-    rows = [given[name] for name in ("factors", "held_out", "groups")]
-    expected = cg.probe({"late": given["layers.late"]}, *rows)
-    assert repr(report) == repr(expected)
-    with refused("held_out: must be booleans, or 0 and 1", kind=cg.ConfigError):
-        cg.probe(layer, given["factors"], layer[:, 0, 0])
-
-
 BAD = [
     ({"factors": None, "held_out": None}, "lacks factors, held_out; it holds layers.early, "),
     ({"sucess": np.ones(60)}, "sucess: no such array; allowed: layers.NAME, factors, held_out"),
@@ -172,7 +159,7 @@ def test_a_missing_or_damaged_file_is_one_line(tmp_path):
 
 
 def test_the_example_of_the_page(monkeypatch, tmp_path, capsys):
-    example, picture = snippets("probe")
+    example, picture, _ = snippets("probe")
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     call(probe, "--activations=my_activations.npz")

@@ -111,13 +111,20 @@ def test_python_scores_arrays_as_the_command_does_a_file(tmp_path, monkeypatch, 
     assert constant.value == pytest.approx(truths.var(), rel=1e-4) and np.isnan(constant.low)
 
 
-def test_python_takes_tensors_of_pytorch_and_refuses_in_one_line(tiny):
-    torch = pytest.importorskip("torch")
-    targets = cg.examples(tiny)["targets"]
-    tensor = torch.tensor(targets, requires_grad=True)
-    assert cg.score(tensor, tiny).to_frame().equals(cg.score(targets, tiny).to_frame())
-    error = cg.score(tensor.bfloat16(), tiny).mean["id.mse"]["value"]
-    assert 0 < error < 2.0**-16 * np.square(targets).max()  # of 8 bits
+def test_the_snippets_of_the_page(tmp_path, monkeypatch, capsys):
+    """The one of PyTorch in three steps."""
+    monkeypatch.chdir(tmp_path)
+    first, second, _ = snippets("score")
+    names = {}
+    exec(first, names)
+    assert names["scores"].mean["id.rendered"]["value"] == 1  # of 90% of the signal
+    pytest.importorskip("torch")
+    for seed in range(4):
+        run_score(f"--template=seed_{seed}.npz", "--task=bump_cnn_quick", f"--seed={seed}")
+    exec(second.replace("range(3000)", "range(3)"), {})
+    capsys.readouterr()
+    run_score("predictions.npz", "--task=bump_cnn_quick")
+    assert "predictions.npz: seeds 0, 1, 2, 3 on bump_cnn_quick\n" in capsys.readouterr().out
 
 
 REFUSED = [
