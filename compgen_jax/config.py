@@ -103,6 +103,8 @@ class ExecutionConfig:
 
 @dataclass(frozen=True)
 class Config:
+    """A run or a sweep: a task, a model, their training, what varies, and how it is carried out."""
+
     name: str = "unnamed"
     task: Family = field(default_factory=lambda: family("task", "bump")())
     model: Family = field(default_factory=lambda: family("model", "conv")())

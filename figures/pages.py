@@ -51,6 +51,9 @@ def pages() -> dict[Path, str]:
         "sizes": SIZES,
         "panels": quoted.panels(rows),
         "fields": fields.groups(),
+        "public": fields.public,
+        "surface": fields.surface,
+        "families": fields.families,
         "presets": PRESETS_OF_PAPERS,
     }
     pages, folder = {}, HERE / "templates"

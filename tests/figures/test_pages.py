@@ -1,12 +1,16 @@
 """Numbers that pages quote, from rows written here; `make docs-check` compares the pages."""
 
+import itertools
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import compgen_jax as cg
 from compgen_jax import claims
-from figures import pages, quoted
+from compgen_jax.settings import FAMILIES
+from figures import fields, pages, quoted
 from figures.figure import FIGURES
 
 
@@ -125,3 +129,30 @@ def test_every_panel_names_figures_and_each_figure_has_its_caption():
     assert {name for section in sections for name in section["only"].split(",")} <= set(FIGURES)
     captions = (pages.HERE / "captions.md").read_text()
     assert sorted(re.findall(r"^## (.*)", captions, re.M)) == sorted(FIGURES)
+
+
+def test_the_page_on_python_has_every_public_name_with_its_arguments_and_every_family():
+    text, lines = fields.surface(), fields.surface().splitlines()
+    assert (
+        "train(config, workdir, overrides=None, progress=True)\n    Trains all seeds of a" in text
+    )
+    assert "\nRun.load(workdir, with_networks=True)\n    A finished run.\n" in text
+    assert "\nRun.cells\n    The outputs at every cell.\n" in text and "Run.sizes" not in text
+    titles = [re.split(r"\W", line)[0] for line in lines if line[0] != " "]
+    assert list(dict.fromkeys(titles)) == list(cg.__all__)
+    for title, below in itertools.pairwise(lines):
+        assert title[0] == " " or below.startswith("    "), f"{title} has no sentence"
+    for group, names in FAMILIES.items():
+        pattern = rf"^{group}\.name=(\S+)  # (\S+)\n    \S"
+        places = {name: place.replace(":", ".") for name, place in names.items()}
+        assert dict(re.findall(pattern, fields.families(group), re.M)) == places
+    page = (Path(__file__).parents[2] / "docs/reference/api.md").read_text()
+    assert text in page and fields.families("task") in page and ":::" not in page
+
+
+def test_a_row_of_the_claims_page_says_that_it_is_near_its_bound():
+    near = {"value": 1.0, "ci95": [0.55, 1.45], "must be": "above 0.5", "holds": True}
+    for number, words in ((near, "; near its bound"), (near | {"ci95": [0.7, 1.3]}, "")):
+        of_row = row(conditions={"x": number})
+        low, high = number["ci95"]
+        assert pages._cell(of_row, "x", []) == f"1 [{low}, {high}] **✓**{words}"
