@@ -52,7 +52,8 @@ def draw(run: Run, point):
                 axis.plot(np.ravel(target), ".-", color="0.7")
                 axis.plot(np.ravel(values), ".-", color="black", linewidth=0.8)
                 axis.sharey(axes[0, 0])
-        for axis, values in zip(axes[1, 1:], predictions - truths, strict=True):
+        errors = predictions - (target if is_image else truths)
+        for axis, values in zip(axes[1, 1:], errors, strict=True):
             if is_image:
                 channels = np.atleast_3d(values)
                 largest = np.abs(channels).argmax(axis=-1, keepdims=True)

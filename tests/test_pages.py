@@ -22,10 +22,11 @@ from figures.tables import table
 from tests.command import blocks, run
 
 ROOT = Path(__file__).parents[1]
-README, START, YOUR_DATA, HOLD_OUT = (
+README, START, YOUR_DATA, DIGITS, HOLD_OUT = (
     (ROOT / f"{name}.md").read_text()
-    for name in ("README", "docs/index", "docs/tutorials/your_data", "docs/how_to/hold_out")
-)
+    for name in ("README", "docs/index", "docs/tutorials/your_data", "docs/tutorials/digits",
+                 "docs/how_to/hold_out")
+)  # fmt: skip
 TINY = {
     "bump_cnn_quick": {
         "task.grid": 8, "task.support.high": 4, "task.support.samples": 96, "model.width": 4,
@@ -185,6 +186,22 @@ def test_your_data_by_the_commands_the_flags_and_the_snippet_of_its_page(desk, c
         config = read(flags)
         contracts.check(config)
         assert config != read("") or "mlp" in flags, flags  # which the tiny one has already
+
+
+def test_digits_by_the_commands_and_the_snippets_of_its_page(desk, capsys):
+    """Several images of a combination: a decoder and two encoders of few steps, to their scores."""
+    pytest.importorskip("sklearn")
+    file, snippet = blocks(DIGITS, "python")
+    exec(file, {})
+    assert len(np.load("digits.npz")["images"]) == 1797
+    for line in commands(DIGITS.replace("judge runs", "judge --workdirs=runs")):
+        run(line.replace("steps=1000", "steps=20"))
+    exec(snippet, {})
+    printed = "".join(capsys.readouterr())
+    quoted_lines = blocks(DIGITS, "text")[0].splitlines()
+    assert len(quoted_lines) == 2 and all(line in printed for line in quoted_lines)
+    assert re.search(r"encoder \{False: .*, True: .*\}\nrandom \{False", printed)
+    assert (desk / "runs/decoder/figures/point_8_6_0.6.png").exists()
 
 
 def test_each_sentence_and_function_of_the_page_on_hold_outs():
