@@ -58,6 +58,15 @@ define_extend = _definer(
 )
 
 
+def load_extensions() -> list:
+    """The modules of --extend. Raises ConfigError."""
+    modules = []
+    for path in define_extend().value:
+        with settings.naming(f"--extend={path}"):
+            modules.append(settings.load_file(path))
+    return modules
+
+
 def require(holder) -> str:
     """The value of a string flag. Raises ConfigError where it is missing."""
     settings.demand(holder.value, f"--{holder.name} is missing")
@@ -121,7 +130,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
         raise ConfigError(f"{flag}{value}: {error}") from error
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
+    except BaseException as error:  # the user's code may raise anything
         raise settings.user_error(error, path) from error
     hint = f"get_config({name!r}) returned {type(config).__name__}, not a Config"
     settings.demand(isinstance(config, Config), f"{path}: {hint}")
@@ -161,7 +170,7 @@ def run(main, positional=()):
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
             _end_at_once()
-        except (Exception, SystemExit) as error:  # a user's metric or figure may raise anything
+        except BaseException as error:  # a user's metric or figure may raise anything
             line = settings.user_error(error)
             if line is None:
                 raise
@@ -239,8 +248,10 @@ def _parse(argv, positional=()):
                 others.append(argument)
         flags.FLAGS.set_gnu_getopt()  # flags may follow what stands alone
         remaining = flags.FLAGS([argv[0], *others])
+    except UnicodeDecodeError:
+        _stop("--flagfile: must name a file of text", USAGE_ERROR)
     except flags.Error as error:
-        _stop(str(error).splitlines()[0], USAGE_ERROR)
+        _stop(_refusal(error), USAGE_ERROR)
     _overrides[:] = overrides
     alone = remaining[1:]
     for holder in (holder for holder in positional if not flags.FLAGS[holder.name].present):
@@ -255,6 +266,31 @@ def _parse(argv, positional=()):
     return remaining
 
 
+def _refusal(error: flags.Error) -> str:
+    """The flag, its value and what is allowed, where absl says other things."""
+    cause = error.__context__
+    if isinstance(error, flags.CantOpenFlagFileError):
+        return f"--flagfile={cause.filename}: {cause.strerror}"
+    if isinstance(error, flags.UnrecognizedFlagError):
+        modules = flags.FLAGS.flags_by_module_dict().items()
+        ours = [f"--{item.name}" for module, items in modules if _is_ours(module) for item in items]
+        name = f"--{error.flagname}"
+        return f"{name}: no such flag; {settings.nearest_or_all(name, ours)}"
+    if isinstance(error, flags.IllegalFlagValueError):
+        setting = str(error).removeprefix("flag ").removesuffix(f": {cause}")
+        parser = flags.FLAGS[setting[2:].partition("=")[0]].parser
+        options = " or ".join(getattr(parser, "enum_values", ("true", "false")))
+        return f"{setting}: must be {parser.syntactic_help or options}"
+    return str(error).splitlines()[0]
+
+
+def _is_ours(module: str) -> bool:
+    """Whether flags of a module are the command's own, not those of absl, chex or orbax."""
+    return module.startswith(("compgen_jax.", "figures.", "launch.", sys.argv[0]))
+
+
 def _stop(error, status: int):
-    print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+    # a terminal would obey the control characters of a path
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(error))
+    print(f"error: {shown}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
     sys.exit(status)

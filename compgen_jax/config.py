@@ -217,7 +217,8 @@ def _check_sweep(config: Config):
         distinct = 0 < len(values) == len(set(values))
         require(distinct, "sweep.axes", axes, f"{name!r} needs values, each of them once")
         for value in values:
-            changed(single, {name: value})
+            with settings.naming("config.sweep.axes"):
+                changed(single, {name: value})
     if not search.field:
         return
     value = flat(to_dict(config), ROOT).get(f"{ROOT}.{search.field}")

@@ -1,6 +1,5 @@
 """The presets of all papers by name."""
 
-import difflib
 import itertools
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import bump_presets as forced_rendering
 from compgen_jax.papers.scale import scale_presets as scale
 from compgen_jax.papers.variations import SCALES
+from compgen_jax.settings import nearest_or_all
 from compgen_jax.studies.benchmark import benchmark_presets as benchmark
 from compgen_jax.studies.real_factors import real_factors_presets as real_factors
 from compgen_jax.studies.why_not import why_not_presets
@@ -48,7 +48,5 @@ def get_config(preset: str = "") -> Config:
     if preset.startswith("league_"):
         known = {run.name: run for scale in SCALES for run in benchmark.runs(scale).values()}
     if preset not in known:
-        close = difflib.get_close_matches(preset, known, n=3, cutoff=0.5)
-        hint = f"close are {', '.join(close)}" if close else "without --config all are listed"
-        raise ConfigError(f"no preset {preset!r}; {hint}")
+        raise ConfigError(f"no preset {preset!r}; {nearest_or_all(preset, known)}")
     return known[preset]

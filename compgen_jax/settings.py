@@ -65,6 +65,7 @@ FORMER = {
     "fixed": [{"scale": 1.0, "orientation": 0.0, "posX": 0.5, "posY": 0.5}],
 }
 LOADED = set()  # paths of the user's files
+MOST_LISTED = 12  # names in a refusal
 
 
 class ConfigError(ValueError):
@@ -80,6 +81,23 @@ def demand(ok, message: str):
 def require(ok, field: str, value, hint: str):
     """Raises the ConfigError 'config.FIELD=VALUE: HINT' unless `ok`."""
     demand(ok, f"config.{field}={value!r}: {hint}")
+
+
+@contextlib.contextmanager
+def naming(setting: str):
+    """Turns a ValueError inside into a ConfigError that begins with the flag or field."""
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigError(f"{setting}: {error}") from error
+
+
+def nearest_or_all(name: str, allowed) -> str:
+    """What a refusal lists: all allowed names if they are few, else the nearest ones."""
+    names = difflib.get_close_matches(name, allowed, n=max(1, len(allowed)), cutoff=0)
+    if len(names) > MOST_LISTED:
+        return f"nearest: {', '.join(names[:3])}"
+    return f"allowed: {', '.join(names) or 'none'}"
 
 
 def choice(default, *options, **metadata):
@@ -135,7 +153,8 @@ def family(group: str, name: str) -> type:
     hint = f"must be one of {', '.join(families)}, or FILE.py:CLASS of your own"
     require(path.endswith(".py"), f"{group}.name", name, hint)
     moved = Path(path).name  # along with its run, into the current directory
-    module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
+    with naming(f"config.{group}.name={name!r}"):
+        module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
     kind = getattr(module, attribute, None)
     is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
     hint = f"{path} has no dataclass {attribute} with a method make"
@@ -183,7 +202,7 @@ def load_file(path):
     sys.path.append(str(resolved.parent))  # for what it imports from beside it
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # the user's code may raise anything, and call exit()
+    except BaseException as error:  # the user's code may raise anything, and call exit()
         del sys.modules[name]
         raise user_error(error, path) from error
     return module
@@ -195,19 +214,17 @@ def in_own_files(*families: Family):
     user's own."""
     try:
         yield
-    except ConfigError:
-        raise
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
+    except BaseException as error:  # the user's code may raise anything
         paths = [settings.name.rpartition(":")[0] for settings in families if is_own(settings)]
         if not paths:
             raise
         raise user_error(error, paths[0]) from error
 
 
-def user_error(error: Exception, path: str = "") -> ConfigError | None:
+def user_error(error: BaseException, path: str = "") -> BaseException | None:
     """An error as one line with the file and line of the user's that has a part in it; else with
-    the file `path`, and None without one."""
-    if isinstance(error, ConfigError):
+    the file `path`, and None without one. A ConfigError and Ctrl-C stay as they are."""
+    if isinstance(error, ConfigError | KeyboardInterrupt):
         return error
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in LOADED]
@@ -295,23 +312,24 @@ def leaves(node, path: str, is_traced: bool = False):
 
 
 def unknown_field(name: str, allowed: list[str]) -> ConfigError:
-    """The error for a name that is no field: it lists close names, or those of the same group."""
-    close = difflib.get_close_matches(name, allowed, n=3, cutoff=0.5)
-    group = [other for other in allowed if other.startswith(name.rpartition(".")[0] + ".")]
-    return ConfigError(f"{name}: no such field; allowed: {', '.join(close or group or allowed)}")
+    """The error for a name that is no field."""
+    return ConfigError(f"{name}: no such field; {nearest_or_all(name, allowed)}")
 
 
 def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
     for name, value, annotation, metadata in leaves(node, path):
-        wrong, options, bounds = "", metadata.get("options"), metadata.get("bounds")
-        if type(value) is not annotation and not (annotation is float and type(value) is int):
-            wrong = f"of type {annotation.__name__}"
-        elif options and value not in options:
-            wrong = f"one of {', '.join(map(str, options))}"
+        options, bounds = metadata.get("options", ()), metadata.get("bounds", {})
+        limits = [f"{word} {end:.12g}" for word, end in bounds.items() if math.isfinite(end)]
+        if options:
+            limits = [f"one of {', '.join(map(str, options))}"]
+        fits = type(value) is annotation or (annotation is float and type(value) is int)
+        if not fits:
+            is_flag = annotation is bool
+            limits.insert(0, "True or False" if is_flag else f"of type {annotation.__name__}")
+        elif options:
+            fits = value in options
         elif bounds:
             low, high, above = bounds.values()
-            if not (math.isfinite(value) and low <= value <= high and value > above):
-                limits = [f"{word} {end:g}" for word, end in bounds.items() if math.isfinite(end)]
-                wrong = " and ".join(limits) or "finite"
-        demand(not wrong, f"{name}={value!r}: must be {wrong}")
+            fits = math.isfinite(value) and low <= value <= high and value > above
+        demand(fits, f"{name}={value!r}: must be {' and '.join(limits) or 'finite'}")

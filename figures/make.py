@@ -31,7 +31,7 @@ from compgen_jax.papers import verdicts
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.variations import SCALES, Preset
 from compgen_jax.runs import directory, study, sweeps
-from compgen_jax.settings import demand, load_file
+from compgen_jax.settings import demand
 from compgen_jax.training import contracts
 
 from . import committed, pages, plotting, quoted
@@ -41,7 +41,7 @@ from .papers import FIGURES, PAPERS
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Figures, claims and runs; claims, explorer, confirm.")
 RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
-EXTEND = cli.define_extend()
+cli.define_extend()
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
@@ -121,7 +121,7 @@ def make_plan() -> Plan:
             claims=tuple(getattr(module, "CLAIMS", ())),
             settings=tuple(getattr(module, "SETTINGS", ())),
         )
-        for module in map(load_file, EXTEND.value)
+        for module in cli.load_extensions()
     ]
     papers = [*PAPERS, *extensions]
     configs = {name: config for paper in papers for name, config in paper.runs(scale).items()}

@@ -16,12 +16,12 @@ from compgen_jax import cli
 from compgen_jax.metrics import registry, text
 from compgen_jax.runs import judge_run, measure
 from compgen_jax.runs.run import Run
-from compgen_jax.settings import demand, load_file
+from compgen_jax.settings import demand
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
 METRICS = flags.DEFINE_list("metrics", [], "Only these, such as probe,anova; all by default.")
-EXTEND = cli.define_extend()
+cli.define_extend()
 
 # a task whose points form no grid has other metrics
 PRINTED = {
@@ -45,7 +45,7 @@ unit's variance, mean over units: in one factor alone, and in one product of two
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    modules = {module.__name__ for module in map(load_file, EXTEND.value)}
+    modules = {module.__name__ for module in cli.load_extensions()}
     measured = measure.measure(Run.load(workdir, with_networks=False), families=METRICS.value)
     layers = measured.layers
     for name in LAYERS.value:

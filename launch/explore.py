@@ -31,7 +31,7 @@ def explore(workdir, seeds=()) -> Path:
 
 def main():
     workdir, seeds = cli.require(WORKDIR), SEEDS.value
-    are_numbers = all(seed.isdigit() for seed in seeds)
+    are_numbers = all(seed.isdecimal() for seed in seeds)
     settings.demand(are_numbers, f"--seeds={','.join(seeds)}: must be numbers, comma-separated")
     print(f"wrote {explore(workdir, list(map(int, seeds)))}")
 

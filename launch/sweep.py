@@ -24,8 +24,8 @@ CLUSTER = flags.DEFINE_bool(
 ADDRESS = flags.DEFINE_string(
     "coordinator_address", None, "HOST:PORT where the others reach the first process."
 )
-NUMBER = flags.DEFINE_integer("num_processes", None, "How many processes share it.")
-ID = flags.DEFINE_integer("process_id", None, "The number of this process, from 0.")
+NUMBER = flags.DEFINE_integer("num_processes", None, "How many processes share it.", lower_bound=1)
+ID = flags.DEFINE_integer("process_id", None, "The number of this process, from 0.", lower_bound=0)
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 

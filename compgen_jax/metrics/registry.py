@@ -66,8 +66,9 @@ def metrics_of(domain: str, families=()) -> list[Metric]:
     for family in families:
         prefix = f"{family}."
         members = [m for m in metrics if any(f"{name}.".startswith(prefix) for name in m.names)]
-        names = ", ".join(sorted({name.partition(".")[0] for m in metrics for name in m.names}))
-        settings.demand(members, f"there is no metric {family} here; families are {names}")
+        names = sorted({name.partition(".")[0] for m in metrics for name in m.names})
+        hint = f"no such metric here; {settings.nearest_or_all(family, names)}"
+        settings.demand(members, f"--metrics={family}: {hint}")
         chosen += members
     return [metric for metric in metrics if metric in chosen]
 

@@ -94,7 +94,9 @@ def read_config(workdir) -> Config:
         parent, name = path.parent, path.name
         paths = [*parent.glob(f"*/{name}"), *parent.glob(f"*/*/{name}")]
         reason = "holds no run (no config.json)"
-        if not parent.is_dir():
+        if parent.is_file():
+            reason = "is a file, not a directory"
+        elif not parent.is_dir():
             reason = "there is no such directory"
         elif paths:
             first = min(paths).parent

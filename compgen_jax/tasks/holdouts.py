@@ -169,8 +169,8 @@ class _Reader:
         settings.require(ok, "task.held_out", self.text[:LONGEST], hint)
 
     def known(self, what: str, name: str, names):
-        close = difflib.get_close_matches(name, names, n=3) or list(names)[:20]
-        self.require(name in names, f"no {what} {name!r}; there is {', '.join(close) or 'none'}")
+        hint = settings.nearest_or_all(name, names)
+        self.require(name in names, f"no {what} {name!r}; {hint}")
 
     def sentence(self, text: str):
         text = PUBLISHED.get(" ".join(text.split()), text).strip()
@@ -179,7 +179,7 @@ class _Reader:
             tree = ast.parse(text, mode="eval")
         except (SyntaxError, ValueError, MemoryError) as error:
             close = difflib.get_close_matches(text, PUBLISHED, n=3)
-            self.require(not close, f"no published name; there is {', '.join(close)}")
+            self.require(not close, f"no published name; nearest: {', '.join(close)}")
             hint = "; equality is written ==" if re.search("[^=<>!]=[^=]", text) else ""
             self.require(False, f"cannot be read: {error.args[0]}{hint}")
         return self.mask(tree.body)

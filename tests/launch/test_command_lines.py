@@ -1,5 +1,6 @@
 """The command lines as a user types them: most in this process, a few in processes of their own."""
 
+import importlib
 import json
 import os
 import queue
@@ -21,7 +22,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.training import checkpoints
-from launch import analyze, judge, train
+from launch import analyze, compgen, judge, train
 from tests.command import call, refused
 from tests.interrupts import interrupt, wait_until
 
@@ -100,13 +101,16 @@ def test_a_config_file_of_ones_own(tmp_path):
 
 BAD = [
     ([], "--config is missing; give a preset's name, or FILE.py:NAME of your own"),
-    (["--config=bump_cn"], "--config=bump_cn: no preset 'bump_cn'; close are bump_cnn, "),
+    (["--config=bump_cn"], "--config=bump_cn: no preset 'bump_cn'; nearest: bump_cnn, "),
     ([f"--config={ROOT}/setup.cfg:bump_cnn"], "setup.cfg: is not a Python file"),
-    ([TINY[0], "--config.task.gird=8"], "config.task.gird: no such field; allowed: config."),
+    (
+        [TINY[0], "--config.task.gird=8"],
+        "config.task.gird: no such field; nearest: config.task.gri",
+    ),
     ([TINY[0], "--config.task.grid", "x"], "config.task.grid='x': must be of type int"),
     ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
     ([TINY[0], "--workdir="], "--workdir is missing"),
-    ([TINY[0], "--workdri=x"], "Unknown command line flag 'workdri'"),
+    ([TINY[0], "--workdri=x"], "--workdri: no such flag; allowed: --workdir, "),
     ([TINY[0], "stray"], "'stray' is not a flag"),
     ([*TINY, "--config.model.width=1000000", "--dry_run"], "out of memory: weights and optim"),
 ]
@@ -121,6 +125,64 @@ def test_a_bad_command_line_is_one_line_and_writes_nothing(tmp_path, capsys, arg
     assert message in text and "\n" not in text
     assert not (tmp_path / "run").exists()
     assert not errors or (errors.startswith("error: ") and stop.value.code == cli.USAGE_ERROR)
+
+
+FILES = {
+    "ends.py": b"raise GeneratorExit('over')",
+    "throws.py": b"class Thrown(BaseException): pass\ndef get_config(): raise Thrown('over')",
+    "interrupts.py": b"raise KeyboardInterrupt",
+    "binary.txt": b"\xff\xfe",
+}
+EPOCHS = "must be of type int and at least 1 and at most 10000000"
+QUICK = "train --config=bump_cnn_quick --config."
+HOSTILE = {
+    "train --config=ends.py": "ends.py, line 1: GeneratorExit: over",
+    "train --config=throws.py": "throws.py, line 2: Thrown: over",
+    f"{QUICK}training.epochs=1.5": f"config.training.epochs=1.5: {EPOCHS}",
+    f"{QUICK}training.epochs=1e9": f"config.training.epochs=1000000000.0: {EPOCHS}",
+    f"{QUICK}training.steps=1e3": "must be of type int and at least 0 and at most 1000000000",
+    f"{QUICK}model.coordinates=maybe": "config.model.coordinates='Maybe': must be True or False",
+    f"{QUICK}task.N=3": "config.task.N: no such field; nearest: config.task.name, ",
+    f"{QUICK}task.name=../x.py:Y": "config.task.name='../x.py:Y': there is no file ../x.py",
+    f"{QUICK}sweep.axes=(('a',(1,)),)": "config.sweep.axes: config.a: no such field; nearest: ",
+    f"{QUICK}sweep.axes=(('task.grid',(1,)),)": "config.sweep.axes: config.task.grid=1: must be at",
+    "train --dry_run=maybe": "--dry_run=maybe: must be true or false",
+    "train --log_dri=x": "--log_dri: no such flag; ",
+    "train --flagfile=none.txt": "--flagfile=none.txt: No such file or directory",
+    "train --flagfile=binary.txt": "--flagfile: must name a file of text",
+    "sweep --num_processes=abc": "--num_processes=abc: must be a positive integer",
+    "score --seed=1.5": "--seed=1.5: must be a non-negative integer",
+    "figures --scale=medium": "--scale=medium: must be quick or paper",
+    "figures --extend=none.py": "--extend=none.py: there is no file none.py",
+    "explore --workdir=run --seeds=²": "--seeds=²: must be numbers, comma-separated",
+} | {
+    f"{command} --workdir=ends.py": "ends.py: is a file, not a directory"
+    for command in ("analyze", "plot", "draw", "explore")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "message"), HOSTILE.items())
+def test_a_hostile_command_line_is_one_line_that_names_what_is_allowed(
+    tmp_path, capsys, line, message
+):
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    name, *arguments = line.split()
+    module = importlib.import_module(compgen.COMMANDS[name][0])
+    with pytest.raises((ConfigError, RunError, SystemExit)) as stop:
+        call(module, *arguments)
+    text = capsys.readouterr().err.removesuffix("\n") or str(stop.value)
+    assert message in text and "\n" not in text and "log_dir" not in text
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {*FILES}
+    with pytest.raises(KeyboardInterrupt):  # is no error
+        read("--config=interrupts.py")
+
+
+def test_an_error_reaches_the_terminal_without_control_characters(capsys):
+    with pytest.raises(SystemExit):
+        cli._stop(RunError("\x1b[31mred\nname é\udcff: there is no such directory"), cli.FAILURE)
+    escaped = r"error: \x1b[31mred\nname é\udcff: there is no such directory"
+    assert capsys.readouterr().err == f"{escaped}\n"
 
 
 # --- commands in this process ----------------------------------------------------------------

@@ -109,7 +109,8 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     text = path.read_text()
     path.unlink()
     another_process(path)
-    gone = r"^[^\n]*config.json cannot be used: there is no file [^\n]*turned.py[^\n]*$"
+    gone = r"^[^\n]*config.json cannot be used: config.task.name='[^\n]*': "
+    gone += r"there is no file [^\n]*turned.py[^\n]*$"
     with pytest.raises(RunError, match=gone):
         Run.load(workdir)
     (moved := tmp_path / "moved").mkdir()

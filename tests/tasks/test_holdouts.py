@@ -154,8 +154,8 @@ def test_names_that_python_cannot_read_have_underscores():
 
 
 WRONG = {
-    "posx > .5": "no factor 'posx'; there is posX",
-    "shape == 'sqare'": "no label of shape 'sqare'; there is square",
+    "posx > .5": "no factor 'posx'; allowed: posX",
+    "shape == 'sqare'": "no label of shape 'sqare'; allowed: square",
     "shape == 0": "shape is never 0; the nearest value is 1",
     "posX > 2": "holds out none of 180",
     "posX": "posX is no condition",
@@ -164,7 +164,7 @@ WRONG = {
     "orthotope(posX, hue, seen=2)": "at most 1 of the factors can be seen",
     "random(1.5)": "1.5 is no share between 0 and 1",
     "recombination_to_range(posX)": "takes a factor of one value, then",
-    "montero dsprites shape2ty": "there is montero dsprites shape2tx",
+    "montero dsprites shape2ty": "nearest: montero dsprites shape2tx",
     "-" * 980 + "posX > .5": "is nested too deeply",
     "posX > .5 or " * 100 + "posX > .5": "is longer than 1000 characters",
 }
