@@ -197,7 +197,16 @@ def show_only_warnings_of_jax():
 
 def heed_interrupts(patience: float = PATIENCE):
     """Ctrl-C ends this process after `patience` seconds: Python does not see it while a program is
-    compiled."""
+    compiled. It ends it at once where Python would drop it: in a finalizer or a callback."""
+
+    def unraisable(dropped):
+        if dropped.exc_type is KeyboardInterrupt:
+            _end_at_once()
+        sys.__unraisablehook__(dropped)
+
+    sys.unraisablehook = unraisable
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)

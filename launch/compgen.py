@@ -7,7 +7,9 @@
 """
 
 import difflib
+import os
 import runpy
+import signal
 import sys
 
 import compgen_jax
@@ -30,7 +32,7 @@ COMMANDS = {
     "compare": ("launch.compare", "compare two trained runs, seed by seed"),
     "example": ("launch.example", "write a file of the tutorials here, or list them"),
 }
-USAGE_ERROR = 2
+USAGE_ERROR, INTERRUPTED = 2, 130  # of `cli`, whose import takes seconds
 
 
 def main():
@@ -47,8 +49,16 @@ def main():
         sys.exit(USAGE_ERROR)
     else:
         sys.argv = [f"compgen-jax {name}", *flags]
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, end_at_once)  # until `cli.heed_interrupts`
         # as `python -m` runs it: absl then finds the command's own flags and help
         runpy.run_module(ROOT + COMMANDS[name][0], run_name="__main__", alter_sys=True)
+
+
+def end_at_once(*_):
+    """For Ctrl-C while modules are imported: a KeyboardInterrupt may crash there."""
+    os.write(sys.stderr.fileno(), b"error: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

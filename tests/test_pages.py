@@ -66,7 +66,7 @@ def test_the_first_look_of_the_readme_in_python_and_by_command_line(desk, capsys
     exec(blocks(README, "python")[0], {})
     printed = capsys.readouterr().out
     assert "held_out\nFalse" in printed and "runs/first/explorer.html\n" in printed
-    assert (desk / "first_look.png").exists()
+    assert (desk / re.search(r'savefig\("(.*)"\)', README)[1]).exists()
     (desk / "runs/first/explorer.html").unlink()
     trained = (desk / "runs/first/summary.json").stat().st_mtime_ns
     for line in commands(START)[:3]:

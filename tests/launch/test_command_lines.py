@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -250,14 +251,40 @@ def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_pat
         cli.run(lambda: 1 / 0)
 
 
-def test_ctrl_c_ends_what_does_not_see_it(monkeypatch):
+class Finalized:
+    """Raises where Python drops what is raised."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __del__(self):
+        raise self.error
+
+
+def test_ctrl_c_ends_what_does_not_see_it(monkeypatch, capsys):
     ended = queue.Queue()
     monkeypatch.setattr(os, "_exit", ended.put)
+    monkeypatch.setattr(sys, "unraisablehook", None)
     cli.heed_interrupts(patience=0)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     signal.set_wakeup_fd(-1)
     assert ended.get(timeout=10) == cli.INTERRUPTED
+    Finalized(KeyboardInterrupt())
+    assert ended.get_nowait() == cli.INTERRUPTED
+    Finalized(ValueError("of another kind"))
+    assert ended.empty() and "of another kind" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", (0.2, 0.7))  # of two to three
+def test_ctrl_c_while_modules_are_imported_is_one_line(seconds):
+    script = "from launch import compgen; print(flush=True); compgen.main()"
+    command, pipe = [sys.executable, "-c", script, "train", "--help"], subprocess.PIPE
+    process = subprocess.Popen(command, cwd=ROOT, text=True, stdout=pipe, stderr=pipe)
+    assert process.stdout.readline() == "\n"
+    time.sleep(seconds)
+    errors, output, code = interrupt(process)
+    assert (errors, output, code) == ("error: interrupted\n", "", cli.INTERRUPTED)
 
 
 # --- processes -------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_the_page_maps_where_runs_differ(tiny_run, other_run, tmp_path, monkeypa
     errors = [Run.load(path).cells.scores["mse"].mean(axis=0) for path in (tiny_run[0], other_run)]
     expected = (errors[1] - errors[0]).reshape(8, 8)  # x varies fastest
     np.testing.assert_allclose(names["difference"], expected, rtol=1e-4, atol=1e-7)
-    assert Path("compare.png").exists()
+    assert Path("runs/compare.png").exists()
 
 
 def test_the_number_of_seeds_is_the_least_whose_interval_leaves_out_0():

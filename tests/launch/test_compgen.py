@@ -18,6 +18,7 @@ def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(monkeypatch, capsy
     ran, flags = [], ["--only=fig1", "--scale", "quick"]
     run_module = lambda module, run_name, **_: ran.append((module, run_name, sys.argv))
     monkeypatch.setattr(compgen.runpy, "run_module", run_module)
+    monkeypatch.setattr(compgen.signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["compgen", "figures", *flags])
     compgen.main()
     assert ran == [("figures.make", "__main__", ["compgen-jax figures", *flags])]
