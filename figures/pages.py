@@ -27,6 +27,7 @@ from compgen_jax.training import loop
 from . import committed, fields, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
+from .playground import playground_page
 from .quoted import SYMBOLS
 from .tables import table
 
@@ -68,6 +69,7 @@ def pages() -> dict[Path, str]:
         pages[DOCS / "results" / scale / "RESULTS.md"] = page
     path = DOCS / "results/quick/explorer.html"
     pages[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
+    pages[DOCS / "playground.html"] = playground_page.text()
     return pages
 
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "presets": ("launch.presets", "list the configs that come with the package"),
     "score": ("launch.score", "score predictions of any framework on a task"),
     "judge": ("launch.judge", "say the verdict of every claim whose runs are there"),
+    "playground": ("launch.playground", "write a page that trains networks in a browser"),
     "compare": ("launch.compare", "compare two trained runs, seed by seed"),
     "example": ("launch.example", "write a file of the tutorials here, or list them"),
 }
@@ -38,7 +39,7 @@ USAGE_ERROR, INTERRUPTED = 2, 130  # of `cli`, whose import takes seconds
 def main():
     name, *flags = sys.argv[1:] or ["--help"]
     if name in ("--help", "-h", "help"):
-        commands = "\n".join(f"  {name:9}{what}" for name, (_, what) in COMMANDS.items())
+        commands = "\n".join(f"  {name:11}{what}" for name, (_, what) in COMMANDS.items())
         print(f"compgen-jax COMMAND --FLAG=VALUE ...\n\n{commands}\n")
         print("compgen-jax COMMAND --help: its flags")
     elif name == "--version":

@@ -15,7 +15,9 @@ import numpy as np
 
 from compgen_jax.settings import Family, choice, demand, number, traced
 from compgen_jax.tasks import baselines, encodings, images, marginals, sampling
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
+from compgen_jax.tasks.holdouts import held_out_points
 from compgen_jax.tasks.supports import Support, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
 
@@ -227,7 +229,11 @@ def support(settings: Bump) -> Support:
     hint = f"must name some of {', '.join(values)}"
     demand(values.keys() >= {*region.of}, f"config.task.support.of={region.of}: {hint}")
     factors = [Factor(name, column.astype(np.float32)) for name, column in values.items()]
-    return Support(region, factors, {name: box[name] for name in region.of or box})
+    held_out = None
+    if region.held_out:
+        points = tasks.cells(factors)
+        held_out = held_out_points(region.held_out, factors, points, "task.support.held_out")
+    return Support(region, factors, {name: box[name] for name in region.of or box}, held_out)
 
 
 # --- the training set ------------------------------------------------------------------------

@@ -105,13 +105,14 @@ COMPARED = {
 ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
 
 
-def held_out_points(text: str, factors, points_BxF) -> np.ndarray:
+def held_out_points(text: str, factors, points_BxF, field="task.held_out") -> np.ndarray:
     """(B,) bool: which of all combinations that exist, points (B, F), the text holds out; '' none.
-    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything."""
+    Raises ConfigError, which names the `field`, for a text that is no such sentence, or holds out
+    nothing or everything."""
     mask = np.zeros(len(points_BxF), bool)
     if not text.strip():
         return mask
-    reader = _Reader(text, tuple(factors), np.asarray(points_BxF))
+    reader = _Reader(text, tuple(factors), np.asarray(points_BxF), field)
     try:
         with np.errstate(all="ignore"):
             mask |= reader.sentence(text)
@@ -156,8 +157,8 @@ def combinations(frame) -> tuple:
 class _Reader:
     """Walks the syntax tree of a text."""
 
-    def __init__(self, text: str, factors: tuple, points_BxF):
-        self.text, self.factors, self.points_BxF = text, factors, points_BxF
+    def __init__(self, text: str, factors: tuple, points_BxF, field: str):
+        self.text, self.factors, self.points_BxF, self.field = text, factors, points_BxF, field
         columns = zip(factors, points_BxF.T, strict=True)
         self.indices = [value_indices(factor, column) for factor, column in columns]
         self.names = {}  # a factor's index by its name as a sentence has it
@@ -166,7 +167,7 @@ class _Reader:
             self.names[name + "_" * keyword.iskeyword(name)] = index
 
     def require(self, ok, hint: str):
-        settings.require(ok, "task.held_out", self.text[:LONGEST], hint)
+        settings.require(ok, self.field, self.text[:LONGEST], hint)
 
     def known(self, what: str, name: str, names):
         hint = settings.nearest_or_all(name, names)

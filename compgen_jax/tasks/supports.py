@@ -27,8 +27,8 @@ class SupportConfig:
     random `share` of the cells, drawn with `seed`.
 
     A `side` above 0 replaces `low` and `high`: it is the held-out square's, as a share of N; a
-    donut's is then centred. `of` names the factors that bound the region (none: all). `samples`
-    points are drawn once for each seed; `in_proportion`, times the share that is not held out.
+    donut's is then centred. `of` names the factors that bound the region (none: all). A sentence
+    `held_out`, of x and y, replaces the region (docs/how_to/hold_out.md). `samples` points are drawn once for each seed; `in_proportion`, times the share that is not held out.
     """
 
     region: str = choice("donut", "donut", "corner", "random", "none")
@@ -36,6 +36,7 @@ class SupportConfig:
     high: int = number(22, low=0)
     side: float = number(0.0, low=0, high=0.99)
     of: tuple = ()
+    held_out: str = ""
     share: float = number(0.37, low=0, high=1)
     seed: int = number(0, low=0)
     sampling: str = choice(
@@ -100,10 +101,14 @@ class Cells:
 
 class Support(Cells):
     """The cells of evenly spaced factors, and what is drawn from those that are seen. `box` says
-    {factor: (first, last)} of the values that bound a donut, or a corner, which has no last."""
+    {factor: (first, last)} of the values that bound a donut, or a corner, which has no last;
+    `held_out` (B,) bool replaces all regions."""
 
-    def __init__(self, settings: SupportConfig, factors, box: dict):
+    def __init__(self, settings: SupportConfig, factors, box: dict, held_out=None):
         self.settings, self.box, sizes = settings, {}, tasks.counts(factors)
+        if held_out is not None:
+            super().__init__(factors, held_out)
+            return
         if settings.region == "donut":
             self.box = box
         if settings.region == "corner":

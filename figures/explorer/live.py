@@ -17,7 +17,8 @@ operations are:
     relu, sigmoid   of every entry
     prelu           x, or negative_slope x where x < 0
     embed           a code, in parts for the factors -> (H, W, factors) (paper Eq 8, 9)
-    add_position    x (C,), axis (N, C / 2) -> (N, N, C): x, plus [axis[x]; axis[y]] at pixel (y, x)
+    add_position    x (C,) or (N, N, C), axis (N, C / 2) -> (N, N, C): x, plus [axis[x]; axis[y]] at
+                    pixel (y, x)
     affine          scale x + shift
 """
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from compgen_jax.models.blocks import position_code
 from compgen_jax.models.conv import ConvDecoder
-from compgen_jax.models.lowrank import LowRankDecoder, embeddings
+from compgen_jax.models.lowrank import LowRankDecoder, raw_embeddings
 from compgen_jax.models.mlp import MLPDecoder
 from compgen_jax.models.pixelwise import PixelwiseDecoder
 from compgen_jax.models.upsampling import ConvBatchNormDecoder, UpsamplingDecoder
@@ -94,7 +95,7 @@ def _linear(parameters) -> dict:
 
 
 def _prelu(parameters) -> dict:
-    return {"op": "prelu", "negative_slope": float(parameters["negative_slope"])}
+    return {"op": "prelu", "negative_slope": np.asarray(parameters["negative_slope"])}
 
 
 def _conv(module: ConvDecoder, variables):
@@ -128,8 +129,8 @@ def _upsampling(module: UpsamplingDecoder, variables):
 def _low_rank(module: LowRankDecoder, variables):
     params = variables["params"]
     factors = [
-        {name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
-        for factor in embeddings(variables)
+        {name: encode(raw[name]) for name in ("values", "left", "right")}
+        for raw in raw_embeddings(variables)
     ]
     layers = [[{"op": "embed", "factors": factors}]]
     for k, dilation in enumerate(module.dilations, start=1):
@@ -141,10 +142,11 @@ def _low_rank(module: LowRankDecoder, variables):
 
 def _pixelwise(module: PixelwiseDecoder, variables):
     params, how = variables["params"], module.settings
-    if how.kernel > 1 or not how.shared or how.apart:
+    if how.kernel > 1 or how.apart:
         return None
     axis = position_code(module.grid, how.width)[0, :, : how.width // 2]
-    layers = [[_linear(params["token"]), {"op": "add_position", "axis": np.asarray(axis)}]]
+    maps = [] if how.shared else [{"op": "reshape", "shape": [module.grid, module.grid, how.width]}]
+    layers = [[_linear(params["token"]), *maps, {"op": "add_position", "axis": np.asarray(axis)}]]
     for k in range(1, how.depth + 1):
         layers.append([_linear(params[f"hidden_{k}"]), _prelu(params[f"prelu_{k}"])])
     return layers

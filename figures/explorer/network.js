@@ -27,7 +27,7 @@ const OPERATIONS = {
   add_position: addPosition,
   reshape: (x, { shape }) => ({ shape, values: x.values }),
   relu: (x) => map(x, (value) => (value > 0 ? value : 0)),
-  prelu: (x, { negative_slope: slope }) => map(x, (value) => (value < 0 ? slope * value : value)),
+  prelu: (x, { negative_slope: { values: [slope] } }) => map(x, (value) => (value < 0 ? slope * value : value)),
   sigmoid: (x) => map(x, (value) => 1 / (1 + Math.exp(-value))),
   affine: (x, { scale, shift }) => map(x, (value) => scale * value + shift),
 };
@@ -105,7 +105,8 @@ function taps(length, side, stride, dilation) {
 }
 
 // The low-rank decoder's first layer. A factor's part of the code weighs its tokens' terms, and the
-// embedding is sum_k values_k left_k right_k^T, one channel of the image for each factor.
+// embedding is sum_k values_k left_k right_k^T, of vectors that are scaled to unit length, one
+// channel of the image for each factor.
 function embed(code, { factors }) {
   const [, terms, height] = factors[0].left.shape;
   const width = factors[0].right.shape[2];
@@ -117,8 +118,8 @@ function embed(code, { factors }) {
     const right = new Float64Array(terms * width);
     const tokens = factor.left.shape[0];
     addProduct(sizes, code.values, start, tokens, factor.values.values, 0);
-    addProduct(left, code.values, start, tokens, factor.left.values, 0);
-    addProduct(right, code.values, start, tokens, factor.right.values, 0);
+    addProduct(left, code.values, start, tokens, unitVectors(factor.left), 0);
+    addProduct(right, code.values, start, tokens, unitVectors(factor.right), 0);
     start += tokens;
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
@@ -131,14 +132,25 @@ function embed(code, { factors }) {
   return { shape: [height, width, factors.length], values };
 }
 
-// The per-pixel decoder's first layer: every pixel gets the token and its own position.
+function unitVectors({ shape, values }) {
+  const length = shape[2], unit = new Float32Array(values.length);
+  for (let start = 0; start < values.length; start += length) {
+    let square = 0;
+    for (let k = start; k < start + length; k++) square += values[k] ** 2;
+    for (let k = start; k < start + length; k++) unit[k] = values[k] / Math.sqrt(Math.max(square, 1e-24));
+  }
+  return unit;
+}
+
+// The per-pixel decoder's first layer: every pixel gets the token, or its own, and its position.
 function addPosition(token, { axis }) {
-  const [side, half] = axis.shape;
+  const [side, half] = axis.shape, isShared = token.shape.length === 1;
   const values = new Float32Array(side * side * 2 * half);
   for (let y = 0, at = 0; y < side; y++) {
     for (let x = 0; x < side; x++) {
-      for (let c = 0; c < half; c++) values[at++] = token.values[c] + axis.values[x * half + c];
-      for (let c = 0; c < half; c++) values[at++] = token.values[half + c] + axis.values[y * half + c];
+      const first = isShared ? 0 : at;
+      for (let c = 0; c < half; c++) values[at++] = token.values[first + c] + axis.values[x * half + c];
+      for (let c = 0; c < half; c++) values[at++] = token.values[first + half + c] + axis.values[y * half + c];
     }
   }
   return { shape: [side, side, 2 * half], values };

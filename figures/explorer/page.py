@@ -40,22 +40,37 @@ def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
     content = payload(runs, seeds)
     for network in content["networks"]:
         network["about"] = dict(about).get(network["name"], "")
-    urls = {}  # a module's text as an address, under which others in the page import it
-    for script in sorted(HERE.glob("*.js")):
-        text = base64.b64encode(script.read_bytes()).decode()
-        urls[script.stem] = f"data:text/javascript;base64,{text}"
-    environment = jinja2.Environment(autoescape=True)
-    template = environment.from_string((HERE / "page.html.jinja").read_text())
-    page = template.render(
+    page = render(
+        HERE / "page.html.jinja",
+        (HERE / "style.css").read_text(),
+        HERE.glob("*.js"),
         names=list(runs),
-        css=Markup((HERE / "style.css").read_text()),
         payload=as_json(content),
-        importmap=as_json({"imports": urls}),
         rows=as_json(verdicts),
         percent=round(100 * LEVEL),
     )
     directory.write_text(Path(path), page)
     return Path(path)
+
+
+def render(template, css: str, scripts, **fields) -> str:
+    """The page of a template; a module of `scripts` can be imported in it by its file's stem."""
+    urls = {script.stem: address(script.read_text()) for script in sorted(scripts)}
+    environment = jinja2.Environment(autoescape=True)
+    importmap = as_json({"imports": urls})
+    page = environment.from_string(template.read_text())
+    return page.render(css=Markup(css), importmap=importmap, **fields)
+
+
+def bundled(text: str, scripts) -> str:
+    """A module's text that imports from no import map, as in a worker."""
+    sources = {script.stem: script.read_text() for script in scripts}
+    return re.sub(r'(?<=from ")\w+', lambda name: address(bundled(sources[name[0]], scripts)), text)
+
+
+def address(module: str) -> str:
+    """A module's text as an address from which others import it."""
+    return f"data:text/javascript;base64,{base64.b64encode(module.encode()).decode()}"
 
 
 def with_verdicts(page: str, verdicts) -> str:

@@ -39,6 +39,7 @@ CASES = {
     "low rank": (replace(SPRITES, code=CodesConfig(name="onehot")),
                  LowRank(depth=2, width=3, dilations=(1, 2))),
     "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
+    "per pixel, untied": (Bump(grid=9, support=SUPPORT), Pixelwise(2, 8, shared=False)),
     "batch norm": (Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
                    ConvBatchNorm(width=6)),
 }  # fmt: skip
