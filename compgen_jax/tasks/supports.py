@@ -28,7 +28,8 @@ class SupportConfig:
 
     A `side` above 0 replaces `low` and `high`: it is the held-out square's, as a share of N; a
     donut's is then centred. `of` names the factors that bound the region (none: all). A sentence
-    `held_out`, of x and y, replaces the region (docs/how_to/hold_out.md). `samples` points are drawn once for each seed; `in_proportion`, times the share that is not held out.
+    `held_out`, of x and y, replaces the region (docs/how_to/hold_out.md). `samples` points are
+    drawn once for each seed; `in_proportion`, times the share that is not held out.
     """
 
     region: str = choice("donut", "donut", "corner", "random", "none")
