@@ -15,7 +15,7 @@ const make = (tag, fields = {}, ...children) => {
 
 const choice = { grid: GRIDS[0], decoder: "cnn", code: "bump", also: "nothing", heldOut: REGIONS.square(GRIDS[0]) };
 const state = { at: 0, brush: null, showErrors: false, tour: 0, guess: null, isTraining: false, isPaused: false };
-let workers = [], reports = new Map(), course = [], baseline = null, workerAddress = "", started = 0;
+let due = 0, workers = [], reports = new Map(), course = [], baseline = null, workerAddress = "", started = 0;
 
 export function start(address) {
   workerAddress = address;
@@ -27,7 +27,7 @@ export function start(address) {
     $("regions").append(button(name, () => change({ heldOut: REGIONS[name](choice.grid) })));
   }
   $("regions").append(button("clear", () => change({ heldOut: new Uint8Array(choice.grid ** 2) })));
-  $("train").addEventListener("click", () => (state.isTraining ? stop() : train()));
+  $("train").addEventListener("click", () => (state.isTraining ? halt() : train()));
   $("errors").addEventListener("change", () => { state.showErrors = $("errors").checked; drawResults(); });
   $("copy").addEventListener("click", copy);
   $("tour-next").addEventListener("click", () => showStep((state.tour + 1) % STEPS.length));
@@ -94,7 +94,12 @@ function train() {
 
 function stop() {
   workers.forEach((worker) => worker.terminate());
-  [workers, state.isTraining] = [[], false];
+  [workers, state.isTraining, state.isPaused] = [[], false, false];
+}
+
+function halt() {
+  stop();
+  drawResults();
 }
 
 function pause(isPaused) {
@@ -109,9 +114,8 @@ function receive(report) {
   reports.set(report.seed, report);
   const ofAll = [...reports.values()], share = (isHeldOut) => mean(ofAll.map(({ rendered }) => shareRight(rendered, choice.heldOut, isHeldOut)));
   if (ofAll.length === SEEDS) course.push({ step: mean(ofAll.map(({ step }) => step)), id: share(false), ood: share(true) });
-  const isDone = ofAll.length === SEEDS && ofAll.every(({ done }) => done);
-  if (isDone) finish();
-  drawResults();
+  if (ofAll.length === SEEDS && ofAll.every(({ done }) => done)) finish();
+  due ||= setTimeout(() => { due = 0; drawResults(); }, 300);  // workers need the cores more
 }
 
 // what kernel ridge regression draws, from the codes that training shows whole
@@ -234,11 +238,11 @@ function drawResults() {
 }
 
 function drawProgress() {
-  const total = fieldsOf(choice)["training.steps"], done = mean([0, ...reports.values()].map((report) => report.step ?? 0)) * (reports.size + 1) / SEEDS;
+  const total = fieldsOf(choice)["training.steps"], done = [...reports.values()].reduce((sum, { step }) => sum + step, 0) / SEEDS;
   $("train").textContent = state.isTraining ? "Stop" : "Train eight networks";
   $("progress").value = reports.size ? done / total : 0;
-  const words = state.isPaused ? "paused while the page is hidden" : state.isTraining ? `step ${Math.round(done)} of ${total}` : reports.size ? "done" : "";
-  $("progress-words").textContent = words;
+  const place = `step ${Math.round(done)} of ${total}`, ended = done < total ? `stopped at ${place}` : "done";
+  $("progress-words").textContent = state.isPaused ? "paused while the page is hidden" : state.isTraining ? place : reports.size ? ended : "";
 }
 
 // {name, outputs, errors, rendered} of every network, and of kernel ridge regression

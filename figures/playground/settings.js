@@ -26,7 +26,8 @@ export const codesFor = (choice) => (isLowRank(choice) ? ["onehot"] : Object.key
 // choice: {grid, decoder, code, also, heldOut (cells, 0 or 1)} -> {field: value}
 export function fieldsOf(choice) {
   const { grid, decoder, code, also, heldOut } = choice, isSingle = also === "single";
-  const training = isLowRank(choice) ? [4000, 2e-3, 1e-4] : [code === "ramp" ? 3000 : 1500, 3e-3, 0.01];
+  const isMlp = DECODERS[decoder].fields["model.name"] === "pixelwise";
+  const training = isLowRank(choice) ? [4000, 2e-3, 1e-4] : [code === "ramp" ? 3000 : 1500, isMlp ? 5e-3 : 3e-3, 0.01];
   return {
     "task.grid": grid,
     "task.image.polarity": "upright",
