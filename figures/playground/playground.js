@@ -248,7 +248,7 @@ function drawProgress() {
 // {name, outputs, errors, rendered} of every network, and of kernel ridge regression
 function predictors() {
   const networks = Array.from({ length: SEEDS }, (_, seed) => ({ name: `seed ${seed}`, ...reports.get(seed) }));
-  return [...networks, { name: "kernel ridge regression", ...baseline }];
+  return [...networks, { name: "KRR baseline", ...baseline }];
 }
 
 function drawMaps() {
