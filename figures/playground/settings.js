@@ -35,6 +35,7 @@ export function fieldsOf(choice) {
     ...(code === "ramp" && isSingle ? { "task.code.missing": "off_grid" } : {}),
     "task.support.held_out": sentenceOf(heldOut, grid),
     "task.support.sampling": "every_cell",
+    "task.support.require_marginals": false,
     "task.stripes.copies": Number(isSingle),
     ...DECODERS[decoder].fields,
     "training.steps": training[0],
