@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from unittest.mock import Mock
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,6 +156,55 @@ def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
         assert row["mse"] == pytest.approx(expected, rel=1e-5)
         assert row["held_out"] == (3 <= x <= 5 and 3 <= y <= 5)
         assert row["rendered"] == at_cells.scores["rendered"][(0, 7).index(seed), index]
+
+
+def test_layers_of_every_seed_are_read_patched_and_ablated(run):
+    points = np.float32([[2, 3], [4.5, 1], [6, 6]])
+    outputs, kernels = run.predict(points), run.params["params"]
+    hidden = run.activations("layer_03", points)
+    image = kernels["image"]
+    expected = 1 - np.einsum("sbh,shp->sbp", hidden, image["kernel"]) - image["bias"][:, None]
+    np.testing.assert_allclose(outputs.reshape(2, 3, -1), expected, rtol=1e-4, atol=1e-5)
+    assert hidden.shape == (2, 3, 8) and (hidden >= 0).all()
+    unchanged = run.intervene({"layer_02": lambda activation: activation}, points)
+    np.testing.assert_allclose(unchanged, outputs, **TWO_PROGRAMS)
+    swapped = run.intervene({"layer_02": run.activations("layer_02", points[::-1])}, points)
+    np.testing.assert_allclose(swapped, outputs[:, ::-1], **TWO_PROGRAMS)
+    ablated = run.intervene({"layer_03": jnp.zeros_like}, points).reshape(2, 3, -1)
+    bias = np.repeat(1 - image["bias"][:, None], 3, axis=1)
+    np.testing.assert_allclose(ablated, bias, rtol=1e-6)
+    late = run.late.intervene({"layer_03": jnp.zeros_like}, points)
+    np.testing.assert_allclose(late[:, -1].reshape(2, 3, -1), bias, rtol=1e-6)
+    with refused("layer 'layer_9': no such layer; nearest: layer_03, layer_02, layer_01"):
+        run.activations("layer_9", points)
+    with refused("layer 'layer_02': replaced by (3,), must be (8,)"):
+        run.intervene({"layer_02": lambda activation: activation[:3]}, points)
+    with refused("must be (B, 2): x, y"):
+        run.intervene({}, points[0])
+
+
+def test_an_intervention_has_gradients(run):
+    """By the points, against differences; by a scale of the last hidden layer, in closed form."""
+    points = jnp.float32([[2.2, 3.3], [4.6, 1.4]])
+
+    def drawn(points, scale):
+        outputs = run.intervene({"layer_03": lambda hidden: scale * hidden}, points)
+        return jnp.sum(outputs[:, :, 2:5])
+
+    of_points, of_scale = jax.jit(jax.grad(drawn, argnums=(0, 1)))(points, 1.5)
+    value = jax.jit(drawn)
+    for index in np.ndindex(2, 2):
+        ends = [float(value(points.at[index].add(step), 1.5)) for step in (0.02, -0.02)]
+        assert float(of_points[index]) == pytest.approx(
+            (ends[0] - ends[1]) / 0.04, rel=0.05, abs=0.02
+        )
+    kernel = run.params["params"]["image"]["kernel"].reshape(2, 8, 8, 8)[:, :, 2:5]
+    hidden = np.asarray(run.activations("layer_03", points))
+    assert float(of_scale) == pytest.approx(-np.einsum("sbh,shyx->", hidden, kernel), rel=1e-4)
+    donor = run.activations("layer_03", points)
+    by_patch = jax.grad(lambda patch: run.intervene({"layer_03": patch}, points)[:, :, 0, 0].sum())
+    first = run.params["params"]["image"]["kernel"][:, None, :, 0]
+    np.testing.assert_allclose(by_patch(donor), -np.repeat(first, 2, axis=1), rtol=1e-5)
 
 
 def test_the_table_of_metrics_and_the_summary_are_those_of_the_files(run, tiny, tiny_run):

@@ -25,13 +25,12 @@ def check_layer(name: str, layers: dict):
     demand(name in layers, f"layer {name!r}: no such layer; nearest: {nearest}")
 
 
-def intervene(network: Callable, functions: dict, example):
+def intervene(network: Callable, values: dict, example):
     """The output of one example, with layers replaced on the way.
 
     Args:
       network: example -> (output, {layer: array}).
-      functions: {layer: activation -> array of its shape}. Each is given the activation that the
-        earlier replaced layers lead to.
+      values: {layer: array}, or a function of the activation, to which replaced earlier layers led.
 
     Raises ConfigError for an unknown layer, another shape, and a layer that is recorded beside
     what the output is computed from.
@@ -47,14 +46,14 @@ def intervene(network: Callable, functions: dict, example):
 
     def evaluate(replaced: dict) -> Callable:
         known = [*closed.consts, *jax.tree.leaves(example)]
-        values = dict(zip([*jaxpr.constvars, *jaxpr.invars], known, strict=True)) | replaced
-        value_of = lambda var: var.val if isinstance(var, Literal) else values[var]
+        results = dict(zip([*jaxpr.constvars, *jaxpr.invars], known, strict=True)) | replaced
+        value_of = lambda var: var.val if isinstance(var, Literal) else results[var]
         for eqn in jaxpr.eqns:
             params = eqn.primitive.get_bind_params(eqn.params)
-            results = eqn.primitive.bind(*map(value_of, eqn.invars), **params)
-            results = results if eqn.primitive.multiple_results else [results]
-            for var, result in zip(eqn.outvars, results, strict=True):
-                values.setdefault(var, result)
+            made = eqn.primitive.bind(*map(value_of, eqn.invars), **params)
+            made = made if eqn.primitive.multiple_results else [made]
+            for var, result in zip(eqn.outvars, made, strict=True):
+                results.setdefault(var, result)
         return value_of
 
     def sources(var) -> list:
@@ -69,24 +68,24 @@ def intervene(network: Callable, functions: dict, example):
         return var in needed or (bool(sources(var)) and all(map(is_read, sources(var))))
 
     def replacements(var, value, value_of) -> dict:
-        values, before = {var: value}, [*map(value_of, sources(var))]
+        made, before = {var: value}, [*map(value_of, sources(var))]
         if before:
             copy = partial(made_by[var].primitive.bind, **made_by[var].params)
             back = jax.linear_transpose(copy, *before)
             parts = before, back(value), back(jnp.ones_like(value))
             for source, old, new, is_copied in zip(sources(var), *parts, strict=True):
-                values |= replacements(source, jnp.where(is_copied > 0, new, old), value_of)
-        return values
+                made |= replacements(source, jnp.where(is_copied > 0, new, old), value_of)
+        return made
 
     order, replaced = [*jaxpr.invars, *made_by], {}
-    for name in functions:
+    for name in values:
         check_layer(name, layers)
         demand(is_read(layers[name]), f"layer {name!r}: {RECORDED_BESIDE}")
-    for name in sorted(functions, key=lambda name: order.index(layers[name])):
-        value_of = evaluate(replaced)
+    for name in sorted(values, key=lambda name: order.index(layers[name])):
+        value_of, value = evaluate(replaced), values[name]
         before = value_of(layers[name])
-        value = jnp.asarray(functions[name](before), before.dtype)
-        wanted = f"its function returned {value.shape}, must be {before.shape}"
-        demand(value.shape == before.shape, f"layer {name!r}: {wanted}")
-        replaced |= replacements(layers[name], value, value_of)
+        after = jnp.asarray(value(before) if callable(value) else value, before.dtype)
+        wanted = f"replaced by {after.shape}, must be {before.shape}"
+        demand(after.shape == before.shape, f"layer {name!r}: {wanted}")
+        replaced |= replacements(layers[name], after, value_of)
     return jax.tree.map(evaluate(replaced), output)

@@ -17,6 +17,7 @@ import pandas as pd
 from compgen_jax import settings
 from compgen_jax.config import Config
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.models import intervention
 from compgen_jax.runs import directory, measure, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import baselines
@@ -182,18 +183,28 @@ class Run:
         With `samples`, (S, samples, B, ...): so many from each generator, whose variables `noise`
         are drawn anew for each, as at initialization. RunError for a model without these.
         """
-        points, names = np.asarray(points, np.float32), [f.name for f in self.task.factors]
+        points = np.asarray(points, np.float32)
+        self._check_points(points)
+        return self.answers(points, samples)[0]
+
+    def _check_points(self, points):
+        names = [factor.name for factor in self.task.factors]
         if points.ndim != 2 or points.shape[1] != len(names):
             expected = f"(B, {len(names)}): {', '.join(names)}"
             raise ValueError(f"points of shape {points.shape}: must be {expected}")
-        return self.answers(points, samples)[0]
+
+    @cached_property
+    def _networks(self) -> tuple:
+        """The axes (S,) or (S, C), and the keys and variables of all networks along one."""
+        axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
+        keys = results.seed_keys(np.repeat(self.seeds, len(self.steps) or 1))
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
+        return axes, keys, flat
 
     def answers(self, points, samples: int = 0):
         """At points (B, F) the outputs of every network, (S, B, ...) or (S, C, B, ...), its targets
         and the scores by name; with `samples`, an axis of so many before B, see `predict`."""
-        axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
-        keys = results.seed_keys(np.repeat(self.seeds, len(self.steps) or 1))
-        params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
+        axes, keys, params = self._networks
         trainer, name = loop.make_trainer(self.config), self.config.model.name
         if samples < 0:
             raise ValueError(f"samples={samples}: must be a number from 0")
@@ -215,6 +226,60 @@ class Run:
         program = over_trials(of_network, self.config.execution.trials_per_device)
         values = program(jnp.asarray(points), (keys, params))
         return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), values)
+
+    def activations(self, layer: str, points):
+        """(S, B, ...): the activation of a layer of every network at points (B, F), a JAX array.
+        ValueError for a layer that is not there."""
+
+        def read(network, example, _):
+            layers = network(example)[1]
+            intervention.check_layer(layer, layers)
+            return layers[layer]
+
+        return self._map_networks(read, points)
+
+    def intervene(self, layers: dict, points):
+        """(S, B, ...): the outputs of every network at points (B, F), with layers replaced and the
+        rest of the network computed from them; a JAX array.
+
+        layers: {layer: value}. A value is a function of the activation of one example, or
+          activations (S, B, ...), (S, 1, ...) of all seeds, as of `activations`.
+
+        It can be differentiated by the points, by the activations, and by what a function uses. Of
+        a generator the first step is changed. Raises ValueError for an unknown layer, another
+        shape, and a layer that the output is not computed from (`models.intervention`).
+        """
+        functions = {name: value for name, value in layers.items() if callable(value)}
+        patches = {name: layers[name] for name in layers.keys() - functions}
+
+        def predict(network, example, patches):
+            output = intervention.intervene(network, functions | patches, example)
+            return self.task.prediction(output)
+
+        return self._map_networks(predict, points, patches)
+
+    def _map_networks(self, function, points, patches=None):
+        """`function(network, example, patches)` over points and networks, (S, B, ...); `patches`
+        have these axes, too."""
+        points, model = jnp.asarray(points, jnp.float32), self.config.model
+        self._check_points(points)
+        module = model.make(loop.shapes_of(self.task).in_forward_mode)
+        axes, keys, params = self._networks
+        lead = (*axes, len(points))
+
+        def of_patch(array):
+            array = jnp.asarray(array)
+            spread = jnp.broadcast_to(array, (*lead, *array.shape[len(lead) :]))
+            return spread.reshape(-1, *spread.shape[len(axes) :])
+
+        def of_network(network):
+            key, params, patches = network
+            inputs = tasks.examples_at(self.task, loop.stream(key, "test"), points).input
+            of_example = lambda arguments: function(partial(module.apply, params), *arguments)
+            return jax.lax.map(of_example, (inputs, patches), batch_size=model.decode_batch)
+
+        values = jax.lax.map(of_network, (keys, params, jax.tree.map(of_patch, patches)))
+        return jax.tree.map(lambda leaf: leaf.reshape(*axes, *leaf.shape[1:]), values)
 
     @cached_property
     def cells(self) -> CellResults:
