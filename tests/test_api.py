@@ -79,6 +79,11 @@ call(score, "--predictions=mine.npz", "--task=bump_cnn_quick")
 layers, factors, held_out = (cells[name] for name in ("codes", "points", "held_out"))
 np.savez("layers.npz", **{"layers.code": layers}, factors=factors, held_out=held_out)
 call(probe, "--activations=layers.npz")
+print(cg.score(cells["targets"], "bump_cnn_quick"))
+print(cg.probe({"code": layers}, factors, held_out))
+print(cg.geometry({"code": np.tile(np.eye(2), (len(layers), 1, 1))}))
+print(cg.free_score("bump_cnn_quick", progress=False))
+print("all of it")
 """
 
 
@@ -108,7 +113,7 @@ def test_scoring_and_probing_need_what_the_page_installs(tmp_path):
     printed = output_of(LIGHT.replace("REFUSED", repr(refused_modules)), str(tmp_path))
     assert printed.startswith("[False, False, True]\n256 cells")
     assert "the held-out cells are composed: reproduced" in printed
-    assert "wrote probe.json" in printed
+    assert "wrote probe.json" in printed and printed.endswith("all of it\n")
 
 
 # --- train -----------------------------------------------------------------------------------

@@ -204,6 +204,20 @@ def test_digits_by_the_commands_and_the_snippets_of_its_page(desk, capsys):
     assert (desk / "runs/decoder/figures/point_8_6_0.6.png").exists()
 
 
+def test_the_square_of_a_sweep_over_grids_grows_with_them():
+    """The command of the page: the square is centred, its side 0.6 of the grid's, to a cell."""
+    page = (ROOT / "docs/how_to/sweeps.md").read_text()
+    (line,) = (line for line in commands(page) if "support.side" in line)
+    config = run(line, lambda: cli.read_config(cli.define_config()))
+    for grid in dict(config.sweep.axes)["task.grid"]:
+        task = changed(config, {"task.grid": grid, "sweep.axes": ()}).task.make()
+        held_out = tasks.regions(task)["ood"]
+        square = tasks.points(task)[held_out]
+        (low, _), (high, _) = square.min(axis=0), square.max(axis=0)
+        assert held_out.sum() == (high - low + 1) ** 2 and abs(high - low + 1 - 0.6 * grid) <= 1
+        assert abs(low + high - (grid - 1)) <= 1 and task.examples == (~held_out).sum()
+
+
 def test_each_sentence_and_function_of_the_page_on_hold_outs():
     """On sprites; the parts of a row's first cell, up to its end."""
     page = HOLD_OUT.partition("## Published")[0]
