@@ -210,9 +210,9 @@ def score(predictions, task, seeds=None, overrides: dict | None = None) -> Score
     The result prints as a table and has `to_frame()`. Raises ConfigError for predictions that do
     not fit the task.
     """
-    arrays = {"predictions": predictions} | ({} if seeds is None else {"seeds": seeds})
-    arrays = {name: _numpy(name, values) for name, values in arrays.items()}
-    return scoring.score(scoring.run_of(*_task_of(task, overrides), "predictions", **arrays))
+    seeds = None if seeds is None else _numpy("seeds", seeds)
+    array = _numpy("predictions", predictions)
+    return scoring.score(scoring.run_of(*_task_of(task, overrides), "predictions", array, seeds))
 
 
 def probe(
@@ -222,7 +222,7 @@ def probe(
 
     Args:
       activations: {layer: (B, ...)}, or (B, ...) of one layer; NumPy, JAX or PyTorch, as all else.
-      factors: (B, F) numbers, or a DataFrame of a column for each factor, where text is a label.
+      factors: (B, F) numbers, or a DataFrame or dict of columns (B,), where text is a label.
       held_out: (B,) bool; False where the combination is in the training set.
       groups: (B,), equal for rows that belong together; by default each row is alone.
       success: (B,) from 0 to 1, how well the network did on each row.
@@ -234,9 +234,10 @@ def probe(
     ValueError for rows that cannot be probed.
     """
     layers = activations if isinstance(activations, dict) else {"layer": activations}
+    settings.demand(layers, "activations: must have at least one layer")
     arrays = {f"layers.{name}": values for name, values in layers.items()}
-    if isinstance(factors, pandas.DataFrame):
-        arrays |= probe_report.columns_of(factors)
+    if isinstance(factors, dict | pandas.DataFrame):
+        arrays |= probe_report.columns_of(pandas.DataFrame(factors))
     else:
         arrays["factors"] = factors
     others = {"held_out": held_out, "groups": groups, "success": success}
@@ -275,8 +276,8 @@ def _numpy(name: str, values) -> np.ndarray:
     """An array of any framework as NumPy's. Raises ConfigError for what is no array."""
     if hasattr(values, "detach"):  # a tensor of PyTorch
         values = values.detach().cpu()
-        is_bfloat16 = str(values.dtype) == "torch.bfloat16"
-        values = values.float() if is_bfloat16 else values
+        if str(values.dtype) == "torch.bfloat16":
+            values = values.float()
     try:
         values = np.asarray(values)
     except (TypeError, ValueError) as error:

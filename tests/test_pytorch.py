@@ -1,4 +1,4 @@
-"""Networks and arrays of PyTorch: the tutorial's, and those that `cg.score` and `cg.probe` take."""
+"""Networks of PyTorch on our pages, and its tensors as predictions."""
 
 from pathlib import Path
 
@@ -9,8 +9,7 @@ import pytest
 
 import compgen_jax as cg
 from compgen_jax.metrics import geometry
-from tests.command import blocks, refused, snippets
-from tests.launch.test_probe import arrays
+from tests.command import blocks, snippets
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # by torch.func
@@ -52,13 +51,3 @@ def test_tensors_are_scored_as_arrays_are(tiny):
     assert cg.score(tensor, tiny).to_frame().equals(cg.score(targets, tiny).to_frame())
     error = cg.score(tensor.bfloat16(), tiny).mean["id.mse"]["value"]
     assert 0 < error < 2.0**-16 * np.square(targets).max()  # of 8 bits
-
-
-def test_tensors_are_probed_as_arrays_are():
-    rows = arrays()
-    layer = torch.tensor(rows["layers.late"], requires_grad=True)
-    rows = [rows[name] for name in ("factors", "held_out", "groups")]
-    report = cg.probe({"late": layer}, *map(torch.tensor, rows))
-    assert repr(report) == repr(cg.probe({"late": layer.detach().numpy()}, *rows))
-    with refused("held_out: must be booleans, or 0 and 1", kind=cg.ConfigError):
-        cg.probe(layer, rows[0], layer[:, 0, 0])

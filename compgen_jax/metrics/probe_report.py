@@ -108,6 +108,7 @@ def columns_of(frame: pandas.DataFrame) -> dict[str, np.ndarray]:
     """The arrays `factors`, `names` and `classes` of a DataFrame: a column of text, or of two
     values, has labels."""
     columns, classes = [], []
+    demand(frame.size, "factors: must have at least one column and row")
     for name, column in frame.items():
         demand(not column.isna().any(), f"factors: {name} has missing values")
         is_text = column.dtype.kind not in "biuf"

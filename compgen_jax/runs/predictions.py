@@ -67,12 +67,11 @@ class ScoreReport:
     def to_frame(self) -> pandas.DataFrame:
         """A row for each predictor (`network`, or a baseline), region and score: its mean `value`,
         the network's with a 95% interval from `low` to `high`, and the number of `seeds`."""
-        unknown = np.nan, np.nan
         numbers = [
             ("network", name, mean["value"], *mean["ci95"]) for name, mean in self.mean.items()
         ]
         for baseline, means in self.trivial.items():
-            numbers += [(baseline, name, value, *unknown) for name, value in means.items()]
+            numbers += [(baseline, name, value, None, None) for name, value in means.items()]
         rows = [(who, *name.split(".", 1), *ends, len(self.seeds)) for who, name, *ends in numbers]
         return pandas.DataFrame(rows, columns=COLUMNS)
 

@@ -105,25 +105,24 @@ def test_python_probes_arrays_as_the_command_does_a_file(run, capsys, tmp_path):
 def test_python_takes_a_data_frame_whose_text_is_labels():
     """As their numbers with `classes`; one layer needs no name."""
     given = arrays()
+    late, rows = given["layers.late"], (given["held_out"], pd.Series(given["groups"]).astype(str))
     shape = np.array(["square", "heart", "disc"])[given["groups"] % 3]
-    frame = pd.DataFrame({"size": given["factors"][:, 0], "red": given["factors"][:, 1] > 0})
-    frame = frame.assign(shape=shape)
-    held_out, groups = pd.Series(given["held_out"]), pd.Series(given["groups"]).astype(str)
-    report = cg.probe(given["layers.late"], frame, held_out, groups)
-    numbers = np.column_stack([frame["size"], frame["red"], (given["groups"] + 1) % 3 == 0])
-    numbers = numbers.astype(float)
-    numbers[:, 2] = np.unique(shape, return_inverse=True)[1]
-    expected = cg.probe(
-        {"layer": given["layers.late"]}, numbers, given["held_out"], given["groups"],
-        names=["size", "red", "shape"], classes=[0, 1, 1],
-    )  # fmt: skip
-    assert [f["measure"] for f in report.layers["layer"]["factors"].values()] == [
-        "r2",
-        *["auc"] * 2,
-    ]
-    pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame(), rtol=1e-6)
-    with refused("factors: shape has missing values", kind=cg.ConfigError):
-        cg.probe(given["layers.late"], frame.replace("heart", None), held_out)
+    frame = pd.DataFrame(given["factors"], columns=["size", "red"]).assign(shape=shape)
+    report = cg.probe(late, frame, *rows)
+    numbers = np.column_stack([given["factors"], np.unique(shape, return_inverse=True)[1]])
+    named = {"names": [*frame], "classes": [False, True, True]}
+    expected = cg.probe({"layer": late}, numbers, *rows, **named)
+    assert repr(report) == repr(expected) == repr(cg.probe(late, dict(frame), *rows))
+    measures = report.to_frame().groupby("factor").measure.first()
+    assert measures.to_dict() == {"size": "r2", "red": "auc", "shape": "auc"}
+    bad = {
+        "factors: shape has missing values": (late, frame.replace("heart", None)),
+        "factors: must have at least one column": (late, {}),
+        "activations: must have at least one layer": ({}, frame),
+    }
+    for message, arguments in bad.items():
+        with refused(message, kind=cg.ConfigError):
+            cg.probe(*arguments, rows[0])
 
 
 BAD = [
