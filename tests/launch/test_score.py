@@ -1,7 +1,6 @@
 """Predictions of any framework: scored as a run of ours is, and refused in one line."""
 
 import json
-import re
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +19,6 @@ from tests.trees import TWO_PROGRAMS
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
 
 
-PRINTED = """\
-mine.npz: seeds 4, 6 on bump_cnn_quick
-the held-out cells are composed: reproduced
-  share rendered OOD: 1 [0.985, 1], must be above 0.9
-"""
 run_score = partial(call, score, positional=(score.PREDICTIONS,))
 
 
@@ -92,9 +86,7 @@ def test_python_scores_arrays_as_the_command_does_a_file(tmp_path, monkeypatch, 
     capsys.readouterr()
     run_score("mine.npz", *TASK)
     scores = cg.score(jnp.asarray(predictions), "bump_cnn_quick", [4, 6], overrides)
-    printed = capsys.readouterr().out
-    assert printed == f"mine.npz: {scores}\nwrote mine.json\n"
-    assert printed.startswith(PRINTED) and re.search("\nnearest_along_x +0 +0.0183\n", printed)
+    assert capsys.readouterr().out == f"mine.npz: {scores}\nwrote mine.json\n"
     report = vars(scores) | {"verdict": [scores.verdict | {"case": "mine"}]}
     report.pop("decisive")
     assert Path("mine.json").read_text() == json.dumps(directory.clean(report), indent=1) + "\n"
@@ -102,7 +94,6 @@ def test_python_scores_arrays_as_the_command_does_a_file(tmp_path, monkeypatch, 
     error = np.square(0.001 * examples["targets"][examples["held_out"]].astype(float)).mean()
     row = table.loc["network", "ood", "mse"]
     assert row.value == pytest.approx(error / 2, rel=1e-3) and set(table.seeds) == {2}
-    assert row.high - row.value == pytest.approx(12.7062 * error / 2, rel=1e-3)  # t of 2 seeds
     constant = table.loc["best_constant", "id", "mse"]
     truths = examples["targets"][~examples["held_out"]].astype(float)
     assert constant.value == pytest.approx(truths.var(), rel=1e-4) and np.isnan(constant.low)
