@@ -168,6 +168,8 @@ def run(main, positional=()):
             _stop(error, FAILURE)
         except OSError as error:
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
+        except MemoryError as error:
+            _stop(f"out of memory: {error}", FAILURE)
         except KeyboardInterrupt:
             _end_at_once()
         except BaseException as error:  # a user's metric or figure may raise anything

@@ -94,10 +94,9 @@ def naming(setting: str):
 
 def nearest_or_all(name: str, allowed) -> str:
     """What a refusal lists: all allowed names if they are few, else the nearest ones."""
-    names = difflib.get_close_matches(name, allowed, n=max(1, len(allowed)), cutoff=0)
-    if len(names) > MOST_LISTED:
-        return f"nearest: {', '.join(names[:3])}"
-    return f"allowed: {', '.join(names) or 'none'}"
+    if len(allowed) <= MOST_LISTED:
+        return f"allowed: {', '.join(allowed) or 'none'}"
+    return f"nearest: {', '.join(difflib.get_close_matches(name, allowed, n=3, cutoff=0))}"
 
 
 def choice(default, *options, **metadata):

@@ -6,6 +6,7 @@ Writes DIR/figures/point_8_7.5.png and .pdf. The numbers are the factors' values
 label stands for its value.
 """
 
+import re
 from pathlib import Path
 
 import jax
@@ -14,8 +15,8 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import cli
-from compgen_jax.config import ConfigError
 from compgen_jax.runs.run import Run
+from compgen_jax.settings import naming
 from compgen_jax.tasks import task as tasks
 
 from . import plotting
@@ -84,11 +85,10 @@ def draw(run: Run, point):
 def main():
     workdir, point = Path(cli.require(WORKDIR)), POINT.value
     run = Run.load(workdir)
-    try:
+    with naming(f"--point={','.join(point)}"):
         figure = draw(run, point)
-    except ValueError as error:
-        raise ConfigError(f"--point={','.join(point)}: {error}") from error
-    stem = workdir / "figures" / f"point_{'_'.join(point)}"
+    name = re.sub(r"[^\w.+-]", "_", "_".join(point))  # a label may have a slash
+    stem = workdir / "figures" / f"point_{name}"
     plotting.write(figure, stem)
     print(f"wrote {stem}.png and .pdf")
 

@@ -7,6 +7,7 @@ A family of tasks is a dataclass of settings (`settings.Family`) whose `make()` 
 user's own task needs only `factors`, `held_out` and `example`: `over_cells` fills in the rest.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import ConfigError
+from compgen_jax.settings import ConfigError, demand, nearest_or_all
 from compgen_jax.tasks import baselines, sampling
 
 
@@ -176,19 +177,27 @@ def cells(factors) -> np.ndarray:
 
 
 def point_of(factors, values) -> np.ndarray:
-    """(F,) float32 of a number, its text or a label for each factor. Raises ValueError."""
+    """(F,) float32 of a number, its text or a label for each factor. Raises ValueError, also for a
+    number that is no label."""
     if len(values) != len(factors):
         names = ", ".join(factor.name for factor in factors)
         raise ValueError(f"give a value for each factor: {names}")
     numbers = []
     for factor, value in zip(factors, values, strict=True):
+        number = math.nan
         if value in factor.labels:
-            value = factor.values[factor.labels.index(value)]
-        try:
-            numbers.append(float(value))
-        except ValueError as error:
-            known = f"one of {', '.join(factor.labels)}, or " if factor.labels else ""
-            raise ValueError(f"{factor.name} = {value!r}: must be {known}a number") from error
+            number = factor.values[factor.labels.index(value)]
+        else:
+            with contextlib.suppress(ValueError, OverflowError):
+                number = float(value)
+        fits = abs(number) <= float(np.finfo(np.float32).max)
+        hint = "must be a number that is finite"
+        if not factor.real:
+            names = [*factor.labels, *map("{:g}".format, factor.values)]
+            fits = np.isclose(factor.values, number).any()
+            hint = f"no such value; {nearest_or_all(str(value), names)}"
+        demand(fits, f"{factor.name} = {value!r}: {hint}")
+        numbers.append(number)
     return np.array(numbers, np.float32)
 
 

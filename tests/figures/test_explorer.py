@@ -235,6 +235,15 @@ def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
     np.testing.assert_allclose(given.get_array(), expected, **TWO_PROGRAMS)
 
 
+def test_a_label_does_not_lead_out_of_the_folder_of_figures(monkeypatch, tmp_path):
+    monkeypatch.setattr(draw.Run, "load", lambda workdir: None)
+    monkeypatch.setattr(draw, "draw", lambda run, point: draw.plotting.new_figure(1, 1))
+    call(draw, f"--workdir={tmp_path}", "--point=/../../escaped,a b,-1")
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {f"point__.._.._escaped_a_b_-1.{suffix}" for suffix in ("png", "pdf")}
+    assert len(list(tmp_path.parent.rglob("*escaped*"))) == 2
+
+
 # --- the command -----------------------------------------------------------------------------
 
 

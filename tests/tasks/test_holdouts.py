@@ -154,7 +154,7 @@ def test_names_that_python_cannot_read_have_underscores():
 
 
 WRONG = {
-    "posx > .5": "no factor 'posx'; allowed: posX",
+    "posx > .5": "no factor 'posx'; allowed: shape, hue, posX",
     "shape == 'sqare'": "no label of shape 'sqare'; allowed: square",
     "shape == 0": "shape is never 0; the nearest value is 1",
     "posX > 2": "holds out none of 180",

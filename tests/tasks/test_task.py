@@ -1,5 +1,7 @@
 """The protocol: cells, nearest values, real points, and a task of three functions."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.testing import assert_array_equal
 from compgen_jax import grids
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Factor, Task, over_cells
+from tests.command import refused
 
 KEY = jax.random.key(0)
 HEIGHT = Factor("height", np.array([-1.0, 0.5, 2.0]))
@@ -144,5 +147,9 @@ def test_a_point_is_given_and_told_by_labels():
     factors = Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
     assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
     assert tasks.in_words(factors, np.float32([2, 0.25])) == "kind = b, height = 0.25"
-    with pytest.raises(ValueError, match="kind = 'c': must be one of a, b, or a number"):
-        tasks.point_of(factors, ("c", 1))
+    for value in ("c", "3", 1.5, -1, math.inf, "nan", "1e400", 10**400):
+        with refused(f"kind = {value!r}: no such value; allowed: a, b, 1, 2"):
+            tasks.point_of(factors, (value, 1))
+    for value in ("up", "inf", -math.inf, math.nan, "1e400", 1e39):  # in float32
+        with refused(f"height = {value!r}: must be a number that is finite"):
+            tasks.point_of(factors, ("a", value))
