@@ -193,7 +193,6 @@ class Run:
             expected = f"(B, {len(names)}): {', '.join(names)}"
             raise ValueError(f"points of shape {points.shape}: must be {expected}")
 
-    @cached_property
     def _networks(self) -> tuple:
         """The axes (S,) or (S, C), and the keys and variables of all networks along one."""
         axes = (len(self.seeds), len(self.steps)) if self.steps else (len(self.seeds),)
@@ -204,7 +203,7 @@ class Run:
     def answers(self, points, samples: int = 0):
         """At points (B, F) the outputs of every network, (S, B, ...) or (S, C, B, ...), its targets
         and the scores by name; with `samples`, an axis of so many before B, see `predict`."""
-        axes, keys, params = self._networks
+        axes, keys, params = self._networks()
         trainer, name = loop.make_trainer(self.config), self.config.model.name
         if samples < 0:
             raise ValueError(f"samples={samples}: must be a number from 0")
@@ -264,7 +263,7 @@ class Run:
         points, model = jnp.asarray(points, jnp.float32), self.config.model
         self._check_points(points)
         module = model.make(loop.shapes_of(self.task).in_forward_mode)
-        axes, keys, params = self._networks
+        axes, keys, params = self._networks()
         lead = (*axes, len(points))
 
         def of_patch(array):
