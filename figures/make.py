@@ -41,7 +41,7 @@ from .papers import FIGURES, PAPERS
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Figures, claims and runs; claims, explorer, confirm.")
 RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
-cli.define_extend()
+EXTEND = cli.define_extend()  # a flag of this command, in --help
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`

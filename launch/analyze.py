@@ -21,7 +21,7 @@ from compgen_jax.settings import demand
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
 METRICS = flags.DEFINE_list("metrics", [], "Only these, such as probe,anova; all by default.")
-cli.define_extend()
+EXTEND = cli.define_extend()  # a flag of this command, in --help
 
 # a task whose points form no grid has other metrics
 PRINTED = {
