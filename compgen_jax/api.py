@@ -48,7 +48,9 @@ class Sweep:
     summary: dict = field(repr=False)
 
     def trials(self):
-        """DataFrame: a row for each trial, with its axes, seed, status and scores."""
+        """DataFrame: a row for each trial, with its axes, seed, status and scores. Raises RunError
+        for a damaged file."""
+        sweeps.load(self.path)
         return pandas.read_csv(self.path / "trials.csv")
 
 

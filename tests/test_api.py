@@ -270,6 +270,16 @@ def test_a_sweep_is_loaded_with_a_row_for_each_trial(swept):
     assert mean["seen.mse"]["value"] == pytest.approx(faster.mean(), rel=1e-6)
 
 
+def test_a_sweep_whose_table_is_damaged_later_is_refused(swept, tmp_path):
+    loaded = cg.load(shutil.copytree(swept.path, tmp_path / "copy"))
+    path = loaded.path / "trials.csv"
+    text = path.read_text()
+    for damaged in ("", text[: len(text) // 2], text.replace("seed", "sxed", 1)):
+        path.write_text(damaged)
+        with pytest.raises(cg.RunError, match="trials.csv"):
+            loaded.trials()
+
+
 # --- drawings and bars -----------------------------------------------------------------------
 
 

@@ -368,8 +368,18 @@ class Run:
     # --- for people: tables and pictures
 
     def metrics(self) -> pd.DataFrame:
-        """A row for each seed and evaluation, a column for each score."""
-        return pd.read_csv(self.path / "metrics.csv")
+        """A row for each seed and evaluation, a column for each score. Raises RunError for a
+        damaged file."""
+        path, schedule = self.path / "metrics.csv", loop.schedule_of(self.config, self.task)
+        count = len(self.seeds) * len(schedule.evaluations)
+        try:
+            table = pd.read_csv(path)
+            are_numbers = table.dtypes.map(pd.api.types.is_numeric_dtype).all()
+            is_whole = are_numbers and len(table) == count and {"seed", "step"} <= {*table}
+            settings.demand(is_whole, f"is no table of numbers with {count} rows")
+        except (ValueError, OSError) as error:
+            raise RunError(f"{path} is damaged: {str(error).strip()}") from error
+        return table
 
     def cell_table(self, samples: int = 0) -> pd.DataFrame:
         """A row for each seed and cell: `seed`, each factor, `held_out`, `distance` (in cells), and

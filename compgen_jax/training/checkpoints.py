@@ -116,7 +116,8 @@ def _damage(path: Path) -> str | None:
         files = {"record.json": None} | json.loads((path / "files.json").read_text())
     except (OSError, ValueError, TypeError) as error:
         return f"files.json: {error}"
+    inside = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
     for name, digest in files.items():
-        if not (path / name).is_file() or _digest(path / name) != digest:
+        if name not in inside or _digest(path / name) != digest:
             return f"{name} is not what was written"
     return None

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from compgen_jax import cli, settings
@@ -247,6 +248,9 @@ def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_pat
     with pytest.raises(SystemExit):
         cli.run(lambda: (path / "sub").mkdir())
     assert re.fullmatch("error: .*Not a directory.*\n", capsys.readouterr().err)
+    with pytest.raises(SystemExit):
+        cli.run(lambda: np.empty(2**60))
+    assert re.fullmatch("error: out of memory: Unable to allocate.*\n", capsys.readouterr().err)
     with pytest.raises(ZeroDivisionError):  # the library's own errors keep their traceback
         cli.run(lambda: 1 / 0)
 

@@ -1,8 +1,10 @@
 """The run directory: what is written, resumed, refused and never lost."""
 
+import io
 import json
 import os
 import shutil
+import zipfile
 
 import chex
 import filelock
@@ -17,9 +19,10 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, study
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
-from compgen_jax.tasks import baselines, bump
+from compgen_jax.tasks import baselines, bump, table_files
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import checkpoints, loop
+from tests.command import refused
 from tests.interrupts import interrupted_after_a_save
 
 
@@ -245,6 +248,50 @@ def test_a_derived_number_of_a_summary_is_the_median_of_its_own_column(own_task,
             expected = late[f"{region}.inverse"].median()
             assert numbers[f"{region}.inverse"] == pytest.approx(expected, rel=1e-6)
             assert 1 / late[f"{region}.mse"].median() < 0.999 * expected
+
+
+def claim_of_size(path, shape):
+    """An .npz whose arrays claim a shape and hold eight numbers."""
+    header = io.BytesIO()
+    about = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, about)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("layers.a", "factors", "held_out", "images", "points", "predictions"):
+            archive.writestr(f"{name}.npy", header.getvalue() + bytes(64))
+
+
+@pytest.mark.parametrize("shape", [(2**45,), (2**62, 2**30), (-5,), (3 * 10**10,)])
+def test_a_file_that_claims_a_giant_shape_is_one_line(tmp_path, shape):
+    path = tmp_path / "giant.npz"
+    claim_of_size(path, shape)
+    with refused(f"--activations={path}: is no .npz of numbers or text, or is damaged"):
+        directory.read_npz(path, "--activations=")
+    with refused(f"{path} is damaged: "):
+        directory.read_arrays(path)
+    with refused(f"config.task.path='{path}': "):
+        table_files.read(str(path))
+
+
+DAMAGES = {
+    "gone": None,
+    "empty": lambda text: "",
+    "cut at a row": lambda text: text[: text.rindex("\n", 0, -1) + 1],
+    "longer row": lambda text: text[:-1] + ",1,1\n",
+    "a word": lambda text: text[:-9] + "x" + text[-8:],
+    "another name": lambda text: text.replace("seed", "sxed", 1),
+    "binary": lambda text: "\udcff" + text,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_scores_along_training_are_named(copy, damage):
+    path, run = copy / "metrics.csv", Run.load(copy, with_networks=False)
+    text = path.read_text()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage(text).encode("utf-8", "surrogateescape"))
+    with refused(f"{path} is damaged: ", kind=RunError):
+        run.metrics()
 
 
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path, monkeypatch):

@@ -1,3 +1,5 @@
+import hashlib
+import json
 import shutil
 
 import chex
@@ -7,6 +9,7 @@ import pytest
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import Checkpoint, RunError
 from compgen_jax.training.loop import TrainState
+from tests.command import refused
 
 
 def state(offset=0.0):
@@ -81,7 +84,16 @@ def test_a_checkpoint_of_another_shape_or_with_one_changed_digit_is_refused(tmp_
     other = state()._replace(params={"layer": {"kernel": jnp.zeros((2, 4))}})
     with pytest.raises(RunError, match="5 has arrays of other shapes than this config's"):
         restore_latest(tmp_path, other)
-    path = tmp_path / "5" / "record.json"
+    listed, path = tmp_path / "5" / "files.json", tmp_path / "5" / "record.json"
+    content = listed.read_bytes()
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"")
+    digest = hashlib.sha256(b"").hexdigest()  # right, so that the name alone is wrong
+    for name in ("../outside", str(outside), "state/../../outside", "/dev/null", "x" * 300, "\0"):
+        listed.write_text(json.dumps(json.loads(content) | {name: digest}))
+        with refused("5 is damaged", "is not what was written", kind=RunError):
+            restore_latest(tmp_path)
+    listed.write_bytes(content)
     path.write_text(path.read_text().replace("0.125", "0.123"))
     with pytest.raises(RunError, match="record.json is not what was written"):
         restore_latest(tmp_path)
