@@ -2,14 +2,20 @@
 
 import json
 import re
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 from compgen_jax import settings
-from compgen_jax.metrics import registry
+from compgen_jax.metrics import geometry, registry
+from compgen_jax.models.mlp import MLPDecoder
+from compgen_jax.runs.run import Run
+from compgen_jax.training import loop
 from figures import make
 from launch import analyze, train
 from tests.command import call, refused
@@ -25,7 +31,7 @@ RECIPES = dict(re.findall(r"^`(my_\w+\.py)`:\n\n```python\n(.*?)```", TEXT, re.S
 def desk(tmp_path_factory):
     """A user's directory with the files of all recipes; what they register is taken away again."""
     path = tmp_path_factory.mktemp("desk")
-    assert len(RECIPES) == 9
+    assert len(RECIPES) == 10
     for name, text in RECIPES.items():
         # in a checkout the figures are beside the package
         (path / name).write_text(text.replace("compgen_jax.figures", "figures"))
@@ -55,6 +61,29 @@ def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_
     assert re.search(r"^mine\.zeros +0", capsys.readouterr().out, re.M)
     table = (workdir / "layers.csv").read_text().splitlines()
     assert sum(",mine.zeros," in line for line in table) == 3 * 3  # seeds, layers
+
+
+def test_a_module_of_nnx_trains_and_has_the_geometry_of_the_same_linen_module(desk):
+    workdir = desk / "nnx"
+    own = f"--config.model.name={desk}/my_nnx.py:Mine"
+    call(train, f"--config={desk}/my_task.py:waves", own, f"--workdir={workdir}")
+    run, points = Run.load(workdir), np.float32([[2, 3], [5, 1.5]])
+    mean = run.summary["mean"]
+    assert mean["id.mse"]["value"] < mean["id.best_constant_mse"]["value"] / 2
+    flat = jax.tree.map(itemgetter(1), run.params["params"]["nnx"])
+    layers = {"hidden_1": "hidden", "image": "out"}
+    params = {
+        linen: {kind: flat[f"{name}.{kind}.value"] for kind in ("kernel", "bias")}
+        for linen, name in layers.items()
+    }
+    linen = partial(MLPDecoder((16,), 16, 1).apply, {"params": params})
+    module = run.config.model.make(loop.shapes_of(run.task))
+    nnx = partial(module.apply, {"params": {"nnx": flat}})
+    tensors_of = jax.jit(geometry.metric_tensors, static_argnums=0)
+    tensors = [tensors_of(lambda point, f=f: f(point / 6), points) for f in (nnx, linen)]
+    expected = jax.jit(jax.vmap(lambda point: linen(point / 6)[0]))(points)
+    np.testing.assert_allclose(run.predict(points)[1], expected, atol=1e-5)
+    chex.assert_trees_all_close(*tensors, rtol=1e-4, atol=1e-6)
 
 
 def test_classes_are_scored_as_probabilities_and_a_look_up_has_no_error_on_id_cells(desk):
