@@ -249,7 +249,7 @@ def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_pat
         cli.run(lambda: (path / "sub").mkdir())
     assert re.fullmatch("error: .*Not a directory.*\n", capsys.readouterr().err)
     with pytest.raises(SystemExit):
-        cli.run(lambda: np.empty(2**60))
+        cli.run(lambda: np.empty(2**50))
     assert re.fullmatch("error: out of memory: Unable to allocate.*\n", capsys.readouterr().err)
     with pytest.raises(ZeroDivisionError):  # the library's own errors keep their traceback
         cli.run(lambda: 1 / 0)
