@@ -194,7 +194,7 @@ def test_digits_by_the_commands_and_the_snippets_of_its_page(desk, capsys):
     file, snippet = blocks(DIGITS, "python")
     exec(file, {})
     assert len(np.load("digits.npz")["images"]) == 1797
-    for line in commands(DIGITS.replace("judge runs", "judge --workdirs=runs")):
+    for line in commands(DIGITS):
         run(line.replace("steps=1000", "steps=20"))
     exec(snippet, {})
     printed = "".join(capsys.readouterr())
