@@ -100,28 +100,27 @@ def free_score(
     return worth.of_config(config, progress)
 
 
-def _free_score_of_arrays(arrays: dict, sentence, overrides, progress: bool) -> FreeScore:
-    settings.demand(sentence, 'sentence is missing: say what is held out, as in "posX > .5"')
-    columns = pandas.DataFrame({name: arrays[name] for name in arrays if name != "images"})
-    settings.demand(len(columns.columns), "data has no column of a factor")
+def _free_score_of_arrays(columns: dict, sentence, overrides, progress: bool) -> FreeScore:
+    images = columns.pop("images", None)
+    settings.demand(columns, "data has no column of a factor")
+    settings.demand(sentence, "sentence is missing: say what is held out, as in 'posX > .5'")
     factors, points_BxF, combination_n = holdouts.combinations(columns)
     held_out_B = holdouts.held_out_points(sentence, factors, points_BxF)
-    if "images" not in arrays:
+    if images is None:
         numbers = worth.of_support(factors, points_BxF, held_out_B)
     else:
-        stored = {factor.name: np.array(columns[factor.name].to_list()) for factor in factors}
+        arrays = {name: np.array(list(column)) for name, column in columns.items()}
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "data.npz"
-            directory.write_npz(path, stored | {"images": np.stack(arrays["images"])})
+            directory.write_npz(path, arrays | {"images": np.stack(images)})
             try:
                 numbers = free_score(path, sentence, overrides, progress).to_dict()
             except ConfigError as error:
                 message = str(error).replace(f"config.task.path={str(path)!r}", "data")
                 raise ConfigError(message) from error
     if len(combination_n) > len(points_BxF):
-        held_out_n = held_out_B[combination_n]
-        rows = {"seen": int((~held_out_n).sum()), "held_out": int(held_out_n.sum())}
-        numbers = numbers | {"rows": rows}
+        count, total = int(held_out_B[combination_n].sum()), len(combination_n)
+        numbers = numbers | {"rows": {"seen": total - count, "held_out": count}}
     return FreeScore(numbers)
 
 

@@ -24,7 +24,7 @@ from compgen_jax.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.training import loop
 
-from . import committed, fields, quoted
+from . import committed, fields, holdout_atlas, quoted
 from .explorer import page as explorer
 from .papers import FIGURES, PAPERS, TABLES
 from .playground import playground_page
@@ -56,6 +56,7 @@ def pages() -> dict[Path, str]:
         "surface": fields.surface,
         "families": fields.families,
         "presets": PRESETS_OF_PAPERS,
+        "atlas": holdout_atlas.lines(),
     }
     pages, folder = {}, HERE / "templates"
     for path in sorted(folder.rglob("*.md")):

@@ -232,6 +232,13 @@ def test_each_sentence_and_function_of_the_page_on_hold_outs():
     split = {"frame": columns, "data": data}
     exec(blocks(HOLD_OUT, "python")[0], split)
     assert split["test"] == data[1:2] and len(split["train"]) == 2
+    exec(blocks(HOLD_OUT, "python")[1], split)
+    assert split["table"]["combinations.held_out"].tolist() == [1]
+
+
+def test_what_the_page_on_hold_outs_prints_is_what_its_command_does(capsys):
+    run(commands(HOLD_OUT)[-1])
+    assert capsys.readouterr().out in blocks(HOLD_OUT, "text")[0]
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

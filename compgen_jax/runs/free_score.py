@@ -50,25 +50,24 @@ class FreeScore:
 
     def to_frame(self):
         """A DataFrame of one row, with a column such as 'coverage.2.mean' for each number."""
-        columns = settings.flat(self.numbers, "")
-        return pandas.DataFrame([{name[1:]: value for name, value in columns.items()}])
+        return pandas.json_normalize(self.numbers)
 
     def __repr__(self) -> str:
         lines, tables = [], []
         words = lambda value: text.number(value) if isinstance(value, float) else str(value)
         for name, group in self.numbers.items():
             if name in ("coverage", "baselines"):
-                table = pandas.DataFrame(group).map(words).rename_axis(columns=name)
-                tables.append(table if name == "coverage" else table.T)
+                table = pandas.DataFrame(group).map(words)
+                table = table.T if name == "baselines" else table
+                tables.append(table.rename_axis(columns=name).to_string())
             elif isinstance(group, dict):
                 listed = ", ".join(f"{key} {words(value)}" for key, value in group.items())
                 lines.append(f"{name}: {listed}")
-        lines += [table.to_string() for table in tables]
         if tables[1:]:
             best, score = self.numbers["best"], self.numbers["score"]
             had = words(self.numbers["baselines"][best][score])
-            lines.append(f"without learning: {score} {had}, by {best}")
-        return "\n".join(lines)
+            tables.append(f"without learning: {score} {had}, by {best}")
+        return "\n".join(lines + tables)
 
 
 def of_support(factors, points_BxF, held_out_B) -> dict:

@@ -1,0 +1,119 @@
+"""The hold-out atlas: what published splits are worth before anything is trained.
+
+    python -m figures.holdout_atlas
+
+Measures the splits that docs/results/holdout_atlas.json lacks, one after the other;
+`python -m figures.pages` makes the page of it.
+"""
+
+import json
+
+import numpy as np
+
+from compgen_jax import cli
+from compgen_jax.config import changed
+from compgen_jax.metrics import text
+from compgen_jax.presets import get_config
+from compgen_jax.runs import directory, free_score
+from compgen_jax.tasks import holdouts
+from compgen_jax.tasks.task import Factor, cells
+
+from . import committed
+from .tables import table
+
+PATH = committed.RESULTS / "holdout_atlas.json"
+# few enough combinations for a minute a split; the turn has angles that `leave1out` names
+SPRITES = {
+    "task.side": 24,
+    "task.turn": "whole",
+    "task.counts.orientation": 5,
+    "task.counts.posX": 8,
+    "task.counts.posY": 8,
+    "training.seeds": (0,),
+}
+HUES = [f"{name}_hue" for name in ("floor", "wall", "object")]
+# of github.com/google-deepmind/3d-shapes and rr-learning/disentanglement_dataset
+GRIDS = {
+    "3dshapes": (
+        *(Factor(name, np.arange(10) / 10, period=1.0) for name in HUES),
+        Factor("scale", np.linspace(0.75, 1.25, 8)),
+        Factor("shape", np.arange(4), False, labels=("cube", "cylinder", "sphere", "pill")),
+        Factor("orientation", np.linspace(-30, 30, 15)),
+    ),
+    "mpi3d": (
+        Factor("object_color", np.arange(6), False),
+        Factor("object_shape", np.arange(6), False),
+        Factor("object_size", np.arange(2)),
+        Factor("camera_height", np.arange(3)),
+        Factor("background_color", np.arange(3), False),
+        Factor("horizontal_axis", np.arange(40)),
+        Factor("vertical_axis", np.arange(40)),
+    ),
+}
+SPLITS = {
+    "Schott": ("random()", "composition()", "interpolation()", "extrapolation()"),
+    "Wiedemer": ("slices()",),
+    "Liang": ("block(posX, posY)", "cross(posX, posY)"),
+    "Camposampiero": tuple(f"orthotope(seen={seen})" for seen in range(4)),
+    "Montero": tuple(n for n in holdouts.PUBLISHED if n.split()[1] in ("dsprites", *GRIDS)),
+}
+SOURCES = {split: source for source, splits in SPLITS.items() for split in splits}
+ORDERS = {"values": "1", "pairs": "2", "triples": "3"}
+BASELINES = {
+    "KRR": ["interpolator"],
+    "NTK": ["wide_network"],
+    "additive": ["additive", "main_effects"],
+    "shifted": ["nearest_shifted"],
+}
+HEAD = "split", "of", "held out", *ORDERS, "cells", "factors", "joined", "nearest", *BASELINES
+
+
+def grid_of(split: str) -> str:
+    """The published grid that a split is measured on; '' for sprites."""
+    return next((name for name in GRIDS if f" {name} " in split), "")
+
+
+def measured(split: str) -> dict:
+    """`FreeScore.numbers`, on a published grid without baselines."""
+    if factors := GRIDS.get(grid_of(split)):
+        points = cells(factors)
+        held_out_B = holdouts.held_out_points(split, factors, points)
+        return free_score.of_support(factors, points, held_out_B)
+    config = changed(get_config("sprites_quick"), SPRITES | {"task.held_out": split})
+    return free_score.of_config(config).to_dict()
+
+
+def lines() -> list[str]:
+    """The table of the page: sprites with the splits that baselines get most of first."""
+    rows = []
+    for split, numbers in json.loads(PATH.read_text()).items():
+        means, counts = numbers.get("baselines", {}), numbers["combinations"]
+        near = [name for name in means if name.startswith("nearest_") and name != "nearest_shifted"]
+        shares = [
+            max((means[name]["rendered"] for name in names if name in means), default=None)
+            for names in (near, *BASELINES.values())
+        ]
+        cells = [
+            f"{counts['held_out'] / sum(counts.values()):.1%}",
+            *(text.number(numbers["coverage"][order]["mean"], 2) for order in ORDERS.values()),
+            text.number(numbers["distance"]["mean"], 2),
+            str(numbers["changes"]["max"]),
+            "yes" if numbers["support"]["connects"] else "no",
+            *(text.UNKNOWN if share is None else f"{share:.0%}" for share in shares),
+        ]
+        best = max(shares[:-1]) if means else -1
+        rows.append((-best, grid_of(split), (f"`{split}`", SOURCES[split], *cells)))
+    return table(HEAD, [cells for *_, cells in sorted(rows)])
+
+
+def main():
+    known = json.loads(PATH.read_text()) if PATH.exists() else {}
+    for split in SOURCES:
+        if split not in known:
+            known[split] = measured(split)
+            directory.write_json(PATH, known)
+            print(split, flush=True)
+
+
+if __name__ == "__main__":
+    cli.run(main)
