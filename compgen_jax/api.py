@@ -94,9 +94,8 @@ def free_score(
         return _free_score_of_arrays(dict(data), sentence, overrides, progress)
     config = _resolve(str(data) if isinstance(data, Path) else data, overrides)
     if sentence is not None:
-        hint = "takes no sentence; config.task.support says what it holds out"
-        settings.demand(hasattr(config.task, "held_out"), f"{config.name}: its task {hint}")
-        config = configs.changed(config, {"task.held_out": sentence})
+        group = "task" if hasattr(config.task, "held_out") else "task.support"
+        config = configs.changed(config, {f"{group}.held_out": sentence})
     return worth.of_config(config, progress)
 
 

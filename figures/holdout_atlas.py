@@ -94,7 +94,7 @@ def lines() -> list[str]:
             for names in (near, *BASELINES.values())
         ]
         cells = [
-            f"{counts['held_out'] / sum(counts.values()):.1%}",
+            f"{text.number(100 * counts['held_out'] / sum(counts.values()), 2)}%",
             *(text.number(numbers["coverage"][order]["mean"], 2) for order in ORDERS.values()),
             text.number(numbers["distance"]["mean"], 2),
             str(numbers["changes"]["max"]),

@@ -1,6 +1,7 @@
 """Numbers that pages quote, from rows written here; `make docs-check` compares the pages."""
 
 import itertools
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 import compgen_jax as cg
-from compgen_jax import claims
+from compgen_jax import claims, settings
+from compgen_jax.runs import free_score
 from compgen_jax.settings import FAMILIES
-from figures import fields, pages, quoted
+from compgen_jax.tasks import task as tasks
+from figures import fields, holdout_atlas, pages, quoted
 from figures.figure import FIGURES
 
 
@@ -121,6 +124,26 @@ def test_a_cell_names_its_condition_where_it_is_not_that_of_the_head():
     rows = [row(case=case, network="ours", conditions={case: number}) for case in ("low", "high")]
     _, _, low, high = pages._cases(claims.Claim("C10", None), {"C10": rows})
     assert "above" not in low and high.endswith("; high | ours |")
+
+
+def test_the_atlas_has_each_published_split_as_it_is(monkeypatch):
+    """All but what baselines get, of data sets of less than a million combinations."""
+    monkeypatch.setattr(free_score, "baseline_means", lambda *_: {"": {"rendered": 0, "mse": 0}})
+    known = json.loads(holdout_atlas.PATH.read_text())
+    assert list(known) == list(holdout_atlas.SOURCES)
+    sizes = {name: tasks.counts(factors) for name, factors in holdout_atlas.GRIDS.items()}
+    assert sizes == {"3dshapes": (10, 10, 10, 8, 4, 15), "mpi3d": (6, 6, 2, 3, 3, 40, 40)}
+    for split in (split for split in known if "mpi3d" not in split):
+        found, expected = (
+            {
+                name: value
+                for name, value in settings.flat(numbers, "").items()
+                if not name.startswith((".baselines", ".best"))
+            }
+            for numbers in (holdout_atlas.measured(split), known[split])
+        )
+        assert found == pytest.approx(expected), split
+    assert len(holdout_atlas.lines()) == 2 + len(known)
 
 
 def test_every_panel_names_figures_and_each_figure_has_its_caption():

@@ -128,7 +128,7 @@ def test_baselines_are_the_committed_ones(name):
 
 def test_what_has_no_worth_is_one_line():
     for data, sentence, line in (
-        ("bump_cnn_quick", "x > 3", "its task takes no sentence"),
+        ("rotation_quick", "x > 3", "config.task.support.held_out: no such field"),
         ("data_scaling_quick", None, "is a sweep"),
         ("none.npz", "x > 3", "config.task.path='none.npz': No such file"),
         ({"x": np.arange(9)}, None, "sentence is missing"),
