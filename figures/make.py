@@ -26,6 +26,7 @@ import pandas
 from absl import flags
 
 from compgen_jax import claims, cli
+from compgen_jax.claims import near_bounds
 from compgen_jax.config import Config, ConfigError, changed, fingerprint
 from compgen_jax.papers import verdicts
 from compgen_jax.papers.paper import Paper
@@ -47,7 +48,6 @@ flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
 NO_FIGURES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes as well
 EXPLORED = quoted.read("explored")  # a sentence on each network of the explorer's page
-NEAR = "near its bound"
 SEEDS = 4  # of each network of the main job and of the explorer's page
 
 
@@ -233,33 +233,33 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> 
 
 
 def ending(plan: Plan, runs: dict, rows: list[dict]) -> list[str]:
-    """How many cases of each claim on the planned runs have which verdict, which claims lack other
-    runs, and what figures show where it is trained."""
+    """How many cases of each claim on the planned runs have which verdict; what completes claims
+    and figures."""
     planned = plan.to_train or plan.configs
     is_planned = lambda names: any(fnmatch.filter(planned, name) for name in names)
-    counts, lines = {}, []
-    for row in rows:
-        if row["setting"] == claims.BASE and is_planned(row["runs"]):
-            count = counts.setdefault(row["claim"], dict.fromkeys((*claims.HOLDS, NEAR), 0))
-            count[row["verdict"]] += 1
-            count[NEAR] += len(claims.near_bounds(row)) > 0
-    if counts:
-        lines = ["cases of each claim", pandas.DataFrame(counts).T.to_string()]
-    unjudged = {
-        claim.name: None
-        for paper in plan.papers
-        for claim in paper.claims
-        for case in claim.cases
-        if claim.name not in counts and is_planned(claim.named_runs(case).values())
+    rows = [row for row in rows if row["setting"] == claims.BASE and is_planned(row["runs"])]
+    verdicts = pandas.DataFrame(rows, columns=["claim", "verdict"])
+    counts = pandas.crosstab(verdicts.claim, verdicts.verdict)
+    parts = {
+        "near its bound": [
+            f"{row['claim']} {row['case']}".strip() for row in rows if near_bounds(row)
+        ],
+        "not judged; --only=NAME trains what is missing": [
+            claim.name
+            for paper in plan.papers
+            for claim in paper.claims
+            if claim.name not in counts.index
+            and any(is_planned(claim.named_runs(case).values()) for case in claim.cases)
+        ],
+        "figures that show more, by --only": [
+            f"{name},{run}"
+            for name in plan.figures
+            for run in FIGURES[name].also
+            if run in plan.configs.keys() - runs.keys()
+        ],
     }
-    if unjudged:
-        lines.append(f"not judged: {', '.join(unjudged)}; --only=NAME trains what a claim needs")
-    for name in plan.figures:
-        missing = [run for run in FIGURES[name].also if run in plan.configs and run not in runs]
-        if missing:
-            command = ",".join([name, *missing])
-            lines.append(f"{name} also shows {', '.join(missing)}: --only={command} trains it")
-    return lines
+    lines = [f"{title}: {', '.join(names)}" for title, names in parts.items() if names]
+    return lines if counts.empty else [counts.to_string(), *lines]
 
 
 def judged(plan: Plan, runs: dict, paths: dict[str, Path]) -> list[dict]:
