@@ -235,7 +235,7 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path]) -> 
 def ending(plan: Plan, runs: dict, rows: list[dict]) -> list[str]:
     """How many cases of each claim on the planned runs have which verdict; what completes claims
     and figures."""
-    planned = plan.to_train or plan.configs
+    planned = runs.keys() & (plan.to_train or plan.configs)
     is_planned = lambda names: any(fnmatch.filter(planned, name) for name in names)
     rows = [row for row in rows if row["setting"] == claims.BASE and is_planned(row["runs"])]
     verdicts = pandas.DataFrame(rows, columns=["claim", "verdict"])
