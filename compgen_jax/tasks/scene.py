@@ -130,8 +130,9 @@ class SceneTask(Family):
             """What is printed before training, and facts of the task."""
             lines, facts = holdouts.coverage(cells.held_out, factors, cells.points)
             shares = _main_effects(drawn_by)
+            whose = "mean images" if scene.sampled else "pixels"
             for share in shares.values():
-                explains = f"explains {share:.0%} of the pixels' variance"
+                explains = f"explains {share:.0%} of the {whose}' variance"
                 lines.append(f"a sum of one image per factor {explains}")
             return (*scene.says, *lines), facts | shares
 
