@@ -236,7 +236,9 @@ def test_each_sentence_and_function_of_the_page_on_hold_outs():
     assert split["table"]["combinations.held_out"].tolist() == [1]
 
 
-def test_what_the_page_on_hold_outs_prints_is_what_its_command_does(capsys):
+def test_what_the_page_on_hold_outs_prints_is_what_its_command_does(capsys, monkeypatch):
+    preset = committed.configs("quick")["bump_cnn"]  # not the tiny one
+    monkeypatch.setitem(presets.PRESETS, preset.name, preset)
     run(commands(HOLD_OUT)[-1])
     assert capsys.readouterr().out in blocks(HOLD_OUT, "text")[0]
 

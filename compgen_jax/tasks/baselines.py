@@ -88,25 +88,21 @@ def nearest_shifted(query: Query, nearest_BxF, moves_F):
     """The images of some nearest ID points, shifted by as many whole pixels as the factors that
     move (F,) ask for, after a straight line through the centres of mass of ID images. Pixels at an
     edge are repeated."""
-    seen_B, (height, width) = ~np.asarray(query.held_out), query.truths.shape[1:3]
-    mass_BxHxW = jnp.abs(query.truths).reshape(len(seen_B), height, width, -1).sum(axis=3)
+    seen_B, size_2 = ~np.asarray(query.held_out), query.truths.shape[1:3]
+    pixels_HxWx2 = np.stack(np.indices(size_2), axis=2)
+    mass_BxHxW = jnp.abs(query.truths).reshape(len(seen_B), *size_2, -1).sum(axis=3)
     mass_BxHxW /= jnp.maximum(mass_BxHxW.sum(axis=(1, 2), keepdims=True), 1e-9)
-    row_B = mass_BxHxW.sum(axis=2) @ jnp.arange(height)
-    column_B = mass_BxHxW.sum(axis=1) @ jnp.arange(width)
-    centres_Bx2 = jnp.stack([row_B, column_B], axis=1)
+    centres_Bx2 = jnp.tensordot(mass_BxHxW, pixels_HxWx2.astype(np.float32), 2)
     points_BxM, nearest_BxM = (np.asarray(p)[:, moves_F] for p in (query.points, nearest_BxF))
     inverse_MxS = np.linalg.pinv(points_BxM[seen_B] - points_BxM[seen_B].mean(axis=0), RANK)
     steps_Bx2 = (points_BxM - nearest_BxM) @ (jnp.asarray(inverse_MxS) @ centres_Bx2[seen_B])
 
     def shifted(image, step_2):
-        row, column = (
-            jnp.clip(jnp.arange(size) - step, 0, size - 1)
-            for size, step in zip((height, width), step_2, strict=True)
-        )
-        return image[row[:, None], column]
+        pixels = jnp.moveaxis(pixels_HxWx2 - step_2[None, None], 2, 0)
+        row, column = (jnp.clip(p, 0, size - 1) for p, size in zip(pixels, size_2, strict=True))
+        return image[row, column]
 
-    steps_Bx2 = jnp.round(steps_Bx2).astype(int)
-    return jax.vmap(shifted)(query.truths_at(nearest_BxF), steps_Bx2)
+    return jax.vmap(shifted)(query.truths_at(nearest_BxF), jnp.round(steps_Bx2).astype(int))
 
 
 def knows_id(name: str) -> bool:

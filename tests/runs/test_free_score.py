@@ -90,7 +90,7 @@ def test_additive_images_are_a_least_squares_fit_to_seen_ones_by_command_too(tmp
     with refused(f"config.task.held_out='x > 9': holds out none of {len(frame)}"):
         run(str(path), "x > 9", *flags)
     assert json.loads(out.read_text()) == numbers
-    with refused("data: shape has shape"):
+    with refused("data.npz': shape has shape"):
         cg.free_score(arrays | {"images": images[:9]}, SENTENCE)
 
 
