@@ -19,6 +19,7 @@ from absl import app, flags
 from compgen_jax import compilation_cache, settings
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
+from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
@@ -50,6 +51,12 @@ define_print_config = _definer(
 define_dry_run = _definer(
     "dry_run",
     "Print what it would cost: steps, FLOPs, memory, time; train and write nothing.",
+    flags.DEFINE_bool,
+    False,
+)
+define_trust = _definer(
+    "trust",
+    "Import the files of code that another user's run names.",
     flags.DEFINE_bool,
     False,
 )
@@ -264,6 +271,7 @@ def _parse(argv, positional=()):
     except flags.Error as error:
         _stop(_refusal(error), USAGE_ERROR)
     _overrides[:] = overrides
+    directory.trusts_others = "trust" in flags.FLAGS and flags.FLAGS.trust
     alone = remaining[1:]
     for holder in (holder for holder in positional if not flags.FLAGS[holder.name].present):
         if alone and isinstance(holder.value, list):

@@ -23,6 +23,7 @@ from . import plotting
 
 COLORS, KEY = "BrBG_r", "brown: too much\nteal: too little"  # as in the explorer
 WORKDIR = cli.define_workdir()
+cli.define_trust()
 POINT = flags.DEFINE_list("point", [], "The value of each factor: 8,7.5; or its label.")
 
 

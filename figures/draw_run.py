@@ -20,6 +20,7 @@ from compgen_jax.tasks import task as tasks
 from . import plotting
 
 WORKDIR = cli.define_workdir()
+cli.define_trust()
 EXAMPLES = 6
 PROBES = {  # of a grid
     "probe.id_r2": ("probe R² ID", "--", plotting.GREY),

@@ -44,6 +44,7 @@ ONLY = flags.DEFINE_list("only", [], "Figures, claims and runs; claims, explorer
 RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
 EXTEND = cli.define_extend()  # a flag of this command, in --help
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
+cli.define_trust()
 flags.declare_key_flag("workdir")
 SETTINGS, CONFIRM = "settings", "confirm"  # of `--only`
 NO_FIGURES = SETTINGS, CONFIRM, "claims", "explorer"  # what `--only` takes as well

@@ -19,6 +19,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand
 
 WORKDIR = cli.define_workdir()
+cli.define_trust()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
 METRICS = flags.DEFINE_list("metrics", [], "Only these, such as probe,anova; all by default.")
 EXTEND = cli.define_extend()  # a flag of this command, in --help

@@ -23,6 +23,7 @@ from compgen_jax.tasks import task as tasks
 A = flags.DEFINE_string("a", None, "The directory of a finished run.")
 B = flags.DEFINE_string("b", None, "The directory of another one, of the same task.")
 OUT = cli.define_out()
+cli.define_trust()
 NOTE = """settled: the interval leaves out 0. A number: about so many seeds would settle it. A dash:
 no number of seeds would. docs/how_to/compare.md says how to read it."""
 

@@ -15,6 +15,7 @@ from compgen_jax.runs import directory, judge_run
 from compgen_jax.runs.run import Run
 
 WORKDIR = cli.define_workdir()
+cli.define_trust()
 SEEDS = flags.DEFINE_list(
     "seeds", [], "The seeds to show, comma-separated; by default the first 8."
 )

@@ -15,6 +15,7 @@ from compgen_jax.runs import judge_run
 from compgen_jax.settings import demand
 
 FOLDERS = flags.DEFINE_list("workdirs", [], "Directories of runs; may stand alone.")
+cli.define_trust()
 
 
 def main():

@@ -30,11 +30,12 @@ import pandas as pd
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import logs
-from compgen_jax.settings import demand
+from compgen_jax.settings import FAMILIES, LOADED, demand
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import RunError
 
 SCORES_VERSION = 1  # of what tasks and predictors score: others are made anew
+trusts_others = False  # whether another user's directory may import files of code (`--trust`)
 
 
 @contextlib.contextmanager
@@ -88,7 +89,8 @@ def is_finished(workdir: Path) -> bool:
 
 
 def read_config(workdir) -> Config:
-    """The config of a directory. Raises RunError where config.json is damaged."""
+    """The config of a directory. Raises RunError where config.json is damaged, or is another user's
+    and names files of code."""
     path = Path(workdir) / "config.json"
     if not path.exists():
         parent, name = path.parent, path.name
@@ -102,10 +104,27 @@ def read_config(workdir) -> Config:
             first = min(paths).parent
             reason = f"holds {len(paths)} runs, each in a directory of its own, such as {first}"
         raise RunError(f"{workdir}: {reason}")
+    values = read_json(path)
+    _heed_code(path, values)
     try:
-        return configs.from_dict(read_json(path))
+        return configs.from_dict(values)
     except ConfigError as error:
         raise RunError(f"{path} cannot be used: {error}") from error
+
+
+def _heed_code(path: Path, values):
+    """Says on stderr which files a config imports. Raises RunError for those of another user's."""
+    groups = [values.get(group) for group in FAMILIES] if isinstance(values, dict) else []
+    names = [str(group.get("name")) for group in groups if isinstance(group, dict)]
+    files = {name.rpartition(":")[0] for name in names} - {""}
+    files = sorted(file for file in files if str(Path(file).resolve()) not in LOADED)
+    if not files:
+        return
+    imports = f"{path} imports {', '.join(map(repr, files))}"
+    is_foreign = hasattr(os, "getuid") and path.stat().st_uid != os.getuid()
+    if is_foreign and not trusts_others:
+        raise RunError(f"{imports} and is another user's; read that, then copy it or give --trust")
+    print(f"note: {imports}", file=sys.stderr)
 
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):

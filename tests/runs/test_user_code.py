@@ -1,6 +1,7 @@
 """A task of the user's own: trained, resumed and analysed from its directory, and never silently
 another task than the one that was trained."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, study, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
+from tests.command import refused
+from tests.command import run as command
 
 BASE = Config(
     name="turned",
@@ -45,6 +48,34 @@ def rewrite(path, old, new):
     assert old in text
     path.write_text(text.replace(old, new) + "\n# " + "x" * len(text))  # no stale bytecode
     another_process(path)
+
+
+def test_a_file_that_a_directory_names_is_announced_and_one_of_another_user_is_refused(
+    own_task, workdir, monkeypatch, capsys
+):
+    path, _ = own_task
+
+    def load(flag=""):
+        settings.LOADED.discard(str(path))
+        another_process(path)
+        capsys.readouterr()
+        main = lambda: Run.load(workdir, with_networks=False)
+        loaded = command(f"compgen-jax judge {flag}", main)
+        return loaded.config.task.objects, capsys.readouterr().err
+
+    note = f"note: {workdir}/config.json imports '{path}'\n"
+    assert load() == (5, note)
+    assert Run.load(workdir).config.task.objects == 5 and not capsys.readouterr().err  # once
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    text = path.read_text()
+    path.write_text(f"raise ValueError('imported')\n{text}")
+    with refused(f"{workdir}/config.json imports '{path}' and is another user's; ", "--trust"):
+        load()
+    path.write_text(text)
+    assert load("--trust") == (5, note)
+    monkeypatch.delattr(os, "getuid")  # as on Windows
+    assert load() == (5, note)
 
 
 def test_a_file_that_makes_another_task_is_noticed(config, own_task, tmp_path):
