@@ -72,6 +72,7 @@ def main():
     before = mark.read_text().strip() if mark.exists() else plan.scale
     hint = f"holds results at {before} scale, not {plan.scale}; choose another directory"
     demand(before == plan.scale, f"--workdir={workdir}: {hint}")
+    paths = verdicts.finished([workdir, *RUNS.value])
     directory.write_text(mark, plan.scale + "\n")
     steps = len(programs) + len(plan.figures) + bool(plan.explored) + 1
     start, step = time.monotonic(), itertools.count(1)
@@ -81,8 +82,7 @@ def main():
         line = f"[{next(step)}/{steps}, {minutes}:{seconds:02d}] {text}"
         print(line, file=sys.stderr, flush=True)
 
-    runs, paths = {}, verdicts.finished([workdir, *RUNS.value])
-    undrawn = dict(plan.figures)
+    runs, undrawn = {}, dict(plan.figures)
     for program in programs:
         say(train(workdir, program, paths))
         configs = {name: config for name, config in program.items() if name in plan.configs}
