@@ -112,7 +112,7 @@ BAD = [
     ([TINY[0], "--config.task.grid", "x"], "config.task.grid='x': must be of type int"),
     ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
     ([TINY[0], "--workdir="], "--workdir is missing"),
-    ([TINY[0], "--workdri=x"], "--workdri: no such flag; allowed: --workdir, "),
+    ([TINY[0], "--workdri=x"], "--workdri: no such flag; "),
     ([TINY[0], "stray"], "'stray' is not a flag"),
     ([*TINY, "--config.model.width=1000000", "--dry_run"], "out of memory: weights and optim"),
 ]
@@ -178,6 +178,13 @@ def test_a_hostile_command_line_is_one_line_that_names_what_is_allowed(
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {*FILES}
     with pytest.raises(KeyboardInterrupt):  # is no error
         read("--config=interrupts.py")
+
+
+def test_a_refusal_lists_a_few_names_whole_and_the_nearest_of_many():
+    assert settings.nearest_or_all("x", []) == "allowed: none"
+    assert settings.nearest_or_all("--workdri", ["--seed", "--out"]) == "allowed: --seed, --out"
+    many = [f"--{name}" for name in (*"abcdefghijkl", "workdir")]
+    assert re.fullmatch("nearest: --workdir, --., --.", settings.nearest_or_all("--workdri", many))
 
 
 def test_an_error_reaches_the_terminal_without_control_characters(capsys):
