@@ -20,7 +20,7 @@ import compgen_jax as cg
 from compgen_jax import api, presets
 from compgen_jax.config import changed
 from compgen_jax.runs import measure
-from tests.command import refused
+from tests.command import refused, snippets
 from tests.runs.test_damage import output_of
 from tests.trees import TWO_PROGRAMS
 
@@ -186,6 +186,14 @@ def test_layers_of_every_seed_are_read_patched_and_ablated(run):
         run.intervene({"layer_02": lambda activation: activation[:3]}, points)
     with refused("must be (B, 2): x, y"):
         run.intervene({}, points[0])
+
+
+def test_the_snippet_of_the_page_patches_one_point_with_another(run):
+    (snippet,) = (text for text in snippets("load") if "intervene" in text)
+    names = {"run": run}
+    exec(snippet, names)
+    np.testing.assert_allclose(names["patched"], run.predict([[2, 3]]), **TWO_PROGRAMS)
+    assert np.abs(names["ablated"] - run.predict([[8, 7.5]])).max() > 0.01
 
 
 def test_an_intervention_has_gradients(run):
