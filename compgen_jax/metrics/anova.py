@@ -1,8 +1,15 @@
 """How composite a Gram matrix over a grid is (Appendix A); cells in the order of `grids`."""
 
+import itertools
 from math import prod
 
 import numpy as np
+
+from compgen_jax import grids
+
+ANGLES = "rank", "largest_cosine", "mean_squared_cosine"
+ENERGY = 0.95  # of a factor's main effects, in the dimensions that count
+VANISHING = 1e-12  # of the variance, in a factor without main effects
 
 
 def interaction(gram_BxB, sizes) -> float:
@@ -21,3 +28,38 @@ def interaction(gram_BxB, sizes) -> float:
     interactions = (total - constant - sum(main)) / total
     varying = np.sum(np.array(main) / total) + interactions
     return interactions / varying if varying > 1e-12 else np.nan
+
+
+def subspaces(centred_BxB, sizes) -> dict:
+    """The subspaces of the factors' main effects, the mean features of each value (Uselis et al.
+    2026: linear factorization into orthogonal subspaces of low rank).
+
+    A subspace has the fewest principal dimensions with `ENERGY` of a factor's main effects: `rank`
+    is their mean number, the other two are of the cosines of principal angles between pairs of
+    subspaces. NaN unless two factors have main effects.
+    """
+    cells = grids.indices(sizes)
+    averages = [
+        (column[None] == np.arange(size)[:, None]) * (size / len(cells))
+        for column, size in zip(cells.T, sizes, strict=True)
+    ]
+    bases = []
+    for average_VxB in averages:
+        energies, vectors = np.linalg.eigh(average_VxB @ centred_BxB @ average_VxB.T)
+        energies, vectors = np.maximum(energies[::-1], 0), vectors[:, ::-1]
+        if energies[0] > VANISHING * np.trace(centred_BxB) / len(cells):
+            total = np.cumsum(energies)
+            rank = np.searchsorted(total, ENERGY * total[-1]) + 1
+            bases.append((vectors[:, :rank] / np.sqrt(energies[:rank])).T @ average_VxB)
+    cosines = [
+        np.linalg.svd(first @ centred_BxB @ second.T, compute_uv=False)
+        for first, second in itertools.combinations(bases, 2)
+    ]
+    if not cosines:
+        return dict.fromkeys(ANGLES, np.nan)
+    numbers = (
+        np.mean([len(basis) for basis in bases]),
+        min(1.0, max(of_pair[0] for of_pair in cosines)),
+        np.mean([np.mean(of_pair**2) for of_pair in cosines]),
+    )
+    return dict(zip(ANGLES, numbers, strict=True))

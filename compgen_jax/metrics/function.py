@@ -54,10 +54,10 @@ def measure(
     features = jax.device_get(mapped(jnp.asarray(points)))
     for name, activations in features.items():
         kernels.check_finite(name, activations)
-    tensors = {}
+    tensors, contrasts = {}, {}
     if differentiable:
-        tensors_at = jax.jit(partial(geometry.metric_tensors, by_name))
-        tensors = jax.device_get(tensors_at(jnp.asarray(points)))
+        of_jacobians = jax.jit(partial(geometry.tensors_and_contrasts, by_name))
+        tensors, contrasts = jax.device_get(of_jacobians(jnp.asarray(points)))
     border = grids.border(layers.BORDER, sizes)
     of_layers = [metric for metric in registry.metrics_of("grid") if not metric.of_output]
     return {
@@ -70,7 +70,7 @@ def measure(
                 sizes,
                 border,
                 true_kernel=true_kernel,
-                costly={"tensors": tensors.get(name)}.get,
+                costly={"tensors": tensors.get(name), "contrasts": contrasts.get(name)}.get,
             ),
         )
         for name, activations in features.items()

@@ -34,13 +34,21 @@ def metric_tensors(activations_of: Callable, points_BxF, real_F=None):
     activations_of: (F,) factors -> pytree of arrays, differentiable in forward mode.
     real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
     """
+    return tensors_and_contrasts(activations_of, points_BxF, real_F)[0]
+
+
+def tensors_and_contrasts(activations_of: Callable, points_BxF, real_F=None) -> tuple:
+    """`metric_tensors` and, from the same Jacobians J (D, R), the compositional contrast: of (B,),
+    the sum over units d and pairs i < j of |J_di| |J_dj| (Brady et al. 2023, ICML)."""
     along = slice(None) if real_F is None or np.all(real_F) else np.flatnonzero(real_F)
 
     def at_point(point):
         of_real = lambda real: activations_of(point.at[along].set(real))
         jacobians = jax.jacfwd(of_real)(point[along])
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), jacobians)
-        return jax.tree.map(lambda leaf_DxF: jnp.einsum("df,dg->fg", leaf_DxF, leaf_DxF), flat)
+        products = lambda leaf_DxF: jnp.einsum("df,dg->fg", leaf_DxF, leaf_DxF)
+        contrast = lambda leaf_DxF: jnp.triu(products(jnp.abs(leaf_DxF)), k=1).sum()
+        return jax.tree.map(products, flat), jax.tree.map(contrast, flat)
 
     return jax.lax.map(at_point, points_BxF, batch_size=POINTS_AT_ONCE)
 

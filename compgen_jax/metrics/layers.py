@@ -50,6 +50,7 @@ class Layer:
     costly: the name of an array below -> that array, or None:
       untrained: (B, D) the features before training.
       tensors: (B, R, R) metric tensors of the R real factors.
+      contrasts: (B,) compositional contrasts, see `geometry.tensors_and_contrasts`.
       code_parts: (Q, F, D) predictions for each part of a held-out code beside the others' mean.
     """
 
@@ -76,6 +77,10 @@ class Layer:
         return self.costly("tensors")
 
     @cached_property
+    def contrasts(self):
+        return self.costly("contrasts")
+
+    @cached_property
     def grams(self):
         """(B, B) Gram matrices of the features and of centred ones."""
         return kernels.grams(self.features)
@@ -98,6 +103,7 @@ def example(domain: str) -> Layer:
     arrays = {
         "untrained": features,
         "tensors": rng.uniform(1, 2, (len(cells), 1, 1)) * np.eye(2)[None],
+        "contrasts": np.zeros(len(cells)),
         "code_parts": None,
     }
     layer = Layer(features, cells.astype(np.float64), (cells > 3).all(axis=1), costly=arrays.get)
@@ -148,6 +154,12 @@ def interaction_shares(layer: Layer) -> dict | None:
     return {"interaction": anova.interaction(layer.gram, layer.sizes), "interaction_ood": ood}
 
 
+@layer_metric(*anova.ANGLES, prefix="subspaces.")
+def subspaces(layer: Layer) -> dict | None:
+    """How orthogonal the factors' main effects are, and of how many dimensions, over all cells."""
+    return None if layer.gram is None else anova.subspaces(layer.grams[1], layer.sizes)
+
+
 @layer_metric(*probes.SCORES, prefix="probe.")
 def probe(layer: Layer) -> dict:
     """Means over the factors and, of those that are named, each factor's own scores."""
@@ -190,6 +202,20 @@ def agreements(layer: Layer) -> dict | None:
         correlations[f"{across}true"] = kernels.correlation(kernel, true)
         correlations[f"{across}partial"] = kernels.partial_correlation(kernel, binary, true)
     return correlations
+
+
+@layer_metric("normalized", "published", prefix="contrast.")
+def contrast(layer: Layer) -> dict | None:
+    """Means over cells of the compositional contrast and, from 0 to 1 and without a scale, of its
+    share in the most that (R - 1) / 2 tr g allows; NaN for one factor."""
+    if layer.contrasts is None or layer.tensors.shape[-1] < 2:
+        return None
+    contrast_B = np.asarray(layer.contrasts, np.float64)
+    most_B = np.einsum("brr->b", np.asarray(layer.tensors, np.float64))
+    most_B *= (layer.tensors.shape[-1] - 1) / 2
+    shares = contrast_B[most_B > 0] / most_B[most_B > 0]
+    normalized = shares.mean() if shares.size else np.nan
+    return {"normalized": normalized, "published": contrast_B.mean()}
 
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)

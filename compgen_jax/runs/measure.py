@@ -274,16 +274,19 @@ class Recorder:
         def features(module, params, inputs):
             return geometry.features(partial(recorded, module, params), inputs)
 
-        def tensors(params, points):
+        def of_jacobians(numbers, params, points):
             key = loop.stream(jax.random.key(0), "test")
             of_point = lambda point: recorded(fastest, params, run.task.example(key, point).input)
-            return geometry.metric_tensors(of_point, points, real)
+            return numbers(of_point, points, real)
 
         # params, inputs -> {layer: (B, D)}, and the output alone
         self.features = jax.jit(partial(features, self.module))
         self.output = jax.jit(lambda *arrays: features(fastest, *arrays)["output"])
-        # params, points -> {layer: (B, R, R)}: of the R real factors
-        self.tensors = jax.jit(tensors) if self.differentiable else lambda *_: {}
+        # params, points -> {layer: (B, R, R)} of the R real factors; with {layer: (B,)}
+        self.tensors, self.with_contrasts = lambda *_: {}, lambda *_: ({}, {})
+        if self.differentiable:
+            self.tensors = jax.jit(partial(of_jacobians, geometry.metric_tensors))
+            self.with_contrasts = jax.jit(partial(of_jacobians, geometry.tensors_and_contrasts))
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
 
     def record(self, params, key, seed: int, **costly) -> dict[str, Layer]:
@@ -356,8 +359,14 @@ class Grid(Recorder):
             parts = self.code_parts(points, self.inputs[self.held_out])
             return {"output": np.stack([self.output(params, codes) for codes in parts], axis=1)}
 
-        tensors = partial(self.tensors, params, jnp.asarray(self.points))
-        return super().record(params, key, seed, tensors=tensors, code_parts=code_parts)
+        def tensors():  # contrasts take a third more time, and are asked for first
+            is_made = both.cache_info().currsize
+            return both()[0] if is_made else self.tensors(params, points)
+
+        points = jnp.asarray(self.points)
+        both = cache(partial(self.with_contrasts, params, points))
+        costly = {"tensors": tensors, "contrasts": lambda: both()[1], "code_parts": code_parts}
+        return super().record(params, key, seed, **costly)
 
     def volumes(self, of_layers: dict[str, Layer]):
         """(L, V_F, ..., V_1), or None without a derivative."""

@@ -41,6 +41,21 @@ def test_numbers_are_those_of_closed_forms():
     assert np.isnan(found["bump"]["cosine.true"])  # no true outputs are given
 
 
+def test_contrast_is_low_where_each_unit_reads_one_factor():
+    """Turned by 45 degrees both do, with tangents as orthogonal as before: |J_df| = 1 / sqrt 2."""
+    turn = np.float32([[1, 1], [1, -1]]) / np.sqrt(2)
+    layers_of = lambda p: {"apart": 3 * p, "turned": 3 * turn @ p, "product": p[:1] * p[1:]}
+    numbers = function.measure(layers_of, [1 + axis for axis in AXES], held_out)
+    read = lambda name: [numbers[name][f"contrast.{kind}"] for kind in ("normalized", "published")]
+    assert read("apart") == [0, 0]
+    assert read("turned") == pytest.approx([1, 9], rel=1e-5)
+    x, y = grids.points([1 + axis for axis in AXES]).T
+    assert read("product") == pytest.approx([np.mean(2 * x * y / (x**2 + y**2)), np.mean(x * y)])
+    assert numbers["apart"]["factorization.mean_of_ratios"] == pytest.approx(1)
+    assert numbers["turned"]["factorization.mean_of_ratios"] == pytest.approx(1)
+    assert numbers["turned"]["subspaces.largest_cosine"] == pytest.approx(0, abs=1e-5)
+
+
 def test_layers_are_named_by_their_places_in_the_tree():
     network = lambda point: {"b": [point, {"__call__": (2 * point,)}], "a": Size(point, point)}
     numbers = function.measure(network, AXES, held_out, differentiable=False)

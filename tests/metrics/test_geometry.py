@@ -28,6 +28,23 @@ def test_every_output_of_a_function_in_one_pass_against_its_jacobian(real, rng):
     assert all(np.isfinite(float(score)) for score in geometry.factorization(tensors["first"]))
 
 
+def test_contrasts_of_three_factors_against_loops(rng):
+    """Units in another order, or of another sign, change nothing."""
+    weights = rng.normal(size=(7, 3))
+    function = lambda mixing: lambda p: jnp.tanh(mixing @ (jnp.asarray(weights) @ p))
+    points = np.float32(rng.normal(size=(5, 3)))
+    of = lambda mixing: geometry.tensors_and_contrasts(function(jnp.asarray(mixing)), points)
+    tensors, contrasts = jax.jit(lambda: of(np.eye(7)))()
+    slopes = 1 - np.tanh(points @ weights.T) ** 2
+    jacobians = slopes[:, :, None] * weights
+    for index, jacobian in enumerate(jacobians):
+        pairs = [abs(row[i] * row[j]) for row in jacobian for i, j in ((0, 1), (0, 2), (1, 2))]
+        assert contrasts[index] == pytest.approx(sum(pairs), rel=1e-4)
+    assert_allclose(tensors, np.einsum("bdf,bdg->bfg", jacobians, jacobians), rtol=1e-4, atol=1e-5)
+    mirrored = jax.jit(lambda: of(-np.eye(7)[::-1]))()[1]
+    assert_allclose(mirrored, contrasts, rtol=1e-5)
+
+
 def test_readings_of_the_factorization_score_against_loops(rng):
     jacobians = rng.normal(size=(6, 5, 3))
     metrics = np.einsum("bdf,bdg->bfg", jacobians, jacobians)

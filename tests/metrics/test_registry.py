@@ -28,7 +28,8 @@ INNER_RATIO = OOD.mean() - ID.mean()
 def all_numbers(domain, features, scale=1.0) -> dict:
     """All numbers of a layer that is also the untrained and the last one, with tensors that follow
     the features' scale."""
-    costly = {"untrained": features, "tensors": scale**2 * TENSORS}
+    contrasts = scale**2 * TENSORS[:, 0, 1]
+    costly = {"untrained": features, "tensors": scale**2 * TENSORS, "contrasts": contrasts}
     layer = Layer(features, CELLS * 1.0, HELD_OUT, costly=costly.get)
     if domain == "grid":
         layer.sizes, layer.border, layer.distance = (V, V), BORDER, HELD_OUT * 1.0
@@ -58,6 +59,8 @@ KNOWN = {
         "volume.inner_log10_ratio": INNER_RATIO,
         "volume.inner_effect": INNER_RATIO / np.sqrt((OOD.var() + ID.var()) / 2),
         "volume.ood_spread": np.sqrt(2) / 3,
+        "contrast.normalized": 3 / (13 / 2), "contrast.published": 3 * np.mean(10**LOG),
+        "subspaces.rank": V - 1, "subspaces.largest_cosine": 0, "subspaces.mean_squared_cosine": 0,
         "curve.turning_ratio": np.nan,
     }
     | {
@@ -92,8 +95,9 @@ def test_numbers_of_stripes_in_closed_form(domain):
 
 
 ROTATED = ("schmidt.", "spectrum.", "anova.", "probe.", "cosine.", "factorization.",
-           "volume.", "curve.", "output.", "decode.")  # fmt: skip
-SHIFTED = ("spectrum.", "anova.", "probe.", "tuning.", "untrained.tuning.", "decode.")
+           "volume.", "curve.", "output.", "decode.", "subspaces.",
+           "contrast.normalized")  # fmt: skip
+SHIFTED = ("spectrum.", "anova.", "subspaces.", "probe.", "tuning.", "untrained.tuning.", "decode.")
 UNITS_ALONE = "tuning.", "untrained.tuning."
 RNG = np.random.default_rng(0)
 NOISY = STRIPES[:, 2:] @ RNG.normal(size=(10, 10)) + 0.5 * RNG.normal(size=(V * V, 10))
