@@ -228,7 +228,7 @@ def test_some_metrics_are_measured_first_all_others_later(three, tmp_path, capsy
 def test_runs_that_cannot_be_measured_are_named(run, monkeypatch):
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure(Run.load(run), "probe.r2")
-    with pytest.raises(RunError, match="--metrics=prob: no such metric here; allowed: anova, "):
+    with pytest.raises(RunError, match="--metrics=prob: no such metric here; nearest: probe, "):
         measure.measure(Run.load(run), families=["prob"])
     loaded = Run.load(run)
     params = jax.tree.map(np.copy, loaded.params)
