@@ -9,7 +9,8 @@ ROOT = Path(__file__).parent.parent
 LOWEST = {"config", "settings", "grids"}  # every room may import them
 # rooms that serve any task and any model know no family of either
 TASKS, MODELS = {"tasks.task", "tasks.sampling", "tasks.baselines"}, {"models.model"}
-SERVE_ALL = LOWEST | TASKS | MODELS | {"models.convolution", "training", "statistics", "metrics"}
+SERVE_ALL = LOWEST | TASKS | MODELS | {"models.convolution", "models.intervention"}
+SERVE_ALL |= {"training", "statistics", "metrics"}
 ALLOWED = {
     "settings": set(),
     "grids": set(),
