@@ -72,6 +72,8 @@ def main():
     before = mark.read_text().strip() if mark.exists() else plan.scale
     hint = f"holds results at {before} scale, not {plan.scale}; choose another directory"
     demand(before == plan.scale, f"--workdir={workdir}: {hint}")
+    for folder in RUNS.value:
+        demand(Path(folder).is_dir(), f"--runs={folder}: there is no such directory")
     paths = verdicts.finished([workdir, *RUNS.value])
     directory.write_text(mark, plan.scale + "\n")
     steps = len(programs) + len(plan.figures) + bool(plan.explored) + 1

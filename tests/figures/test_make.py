@@ -173,6 +173,7 @@ def test_claims_are_judged_at_fresh_seeds(figures):
     [
         (["--only=fig99"], "--only=fig99: no such figure at quick scale; allowed: both, wide"),
         (["--scale=huge"], "quick"),
+        (["--scale=paper", "--runs=none"], "--runs=none: there is no such directory"),
         (["--only=both"], "holds results at paper scale, not quick"),
         (["--only=both,misspelt"], "--only=misspelt: no such figure at quick scale"),
     ],
