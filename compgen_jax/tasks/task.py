@@ -398,9 +398,11 @@ def query(task: Task, key) -> baselines.Query:
         of_all = np.asarray(task.nearest(own_points))
         nearest = np.where(np.isnan(of_all), own_points, of_all)
 
-    def truths_at(points):
+    def truths_of(key_data, points):
+        key = jax.random.wrap_key_data(key_data)
         return jax.vmap(partial(truth, task))(examples_at(task, key, points).target)
 
+    truths_at = jax.tree_util.Partial(truths_of, jax.random.key_data(key))  # leaves a `jit`
     inputs = examples_at(task, key, own_points).input
     truths = [truths_at(points) for points in (own_points, nearest, same_labels)]
     return baselines.Query(own_points, inputs, *truths[:2], held_out, truths[2], truths_at)
