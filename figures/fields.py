@@ -86,10 +86,9 @@ def entry(title: str, value) -> list[str]:
     """The title with the arguments of a function, and the first sentence below it."""
     value = getattr(value, "__func__", value)  # of a class method
     if inspect.isfunction(value):
-        signature = inspect.signature(value)
-        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        bare = [p for p in bare if p.name not in ("self", "cls")]
-        title += str(signature.replace(parameters=bare, return_annotation=signature.empty))
+        parameters = inspect.signature(value).parameters.values()
+        bare = [p.replace(annotation=p.empty) for p in parameters if p.name not in ("self", "cls")]
+        title += str(inspect.Signature(bare))
     paragraph, *_ = (inspect.getdoc(value) or "").split("\n\n")
     sentence, *_ = re.split(r"(?<=[^.][.]) ", " ".join(paragraph.split()))
     return [title, *textwrap.wrap(sentence, 96, initial_indent="    ", subsequent_indent="    ")]
