@@ -85,24 +85,18 @@ def additive(query: Query, indices_BxF):
 
 
 def nearest_shifted(query: Query, nearest_BxF, moves_F):
-    """The images of some nearest ID points, shifted by as many whole pixels as the factors that
-    move (F,) ask for, after a straight line through the centres of mass of ID images. Pixels at an
-    edge are repeated."""
+    """The images of some nearest ID points, rolled by as many whole pixels as the factors that move
+    (F,) ask for, after a straight line through the centres of mass of ID images."""
     seen_B, size_2 = ~np.asarray(query.held_out), query.truths.shape[1:3]
-    pixels_HxWx2 = np.stack(np.indices(size_2), axis=2)
+    pixels_HxWx2 = np.stack(np.indices(size_2), axis=2, dtype=np.float32)
     mass_BxHxW = jnp.abs(query.truths).reshape(len(seen_B), *size_2, -1).sum(axis=3)
     mass_BxHxW /= jnp.maximum(mass_BxHxW.sum(axis=(1, 2), keepdims=True), 1e-9)
-    centres_Bx2 = jnp.tensordot(mass_BxHxW, pixels_HxWx2.astype(np.float32), 2)
+    centres_Bx2 = jnp.tensordot(mass_BxHxW, pixels_HxWx2, 2)
     points_BxM, nearest_BxM = (np.asarray(p)[:, moves_F] for p in (query.points, nearest_BxF))
     inverse_MxS = np.linalg.pinv(points_BxM[seen_B] - points_BxM[seen_B].mean(axis=0), RANK)
     steps_Bx2 = (points_BxM - nearest_BxM) @ (jnp.asarray(inverse_MxS) @ centres_Bx2[seen_B])
-
-    def shifted(image, step_2):
-        pixels = jnp.moveaxis(pixels_HxWx2 - step_2[None, None], 2, 0)
-        row, column = (jnp.clip(p, 0, size - 1) for p, size in zip(pixels, size_2, strict=True))
-        return image[row, column]
-
-    return jax.vmap(shifted)(query.truths_at(nearest_BxF), jnp.round(steps_Bx2).astype(int))
+    roll = jax.vmap(partial(jnp.roll, axis=(0, 1)))
+    return roll(query.truths_at(nearest_BxF), jnp.round(steps_Bx2).astype(int))
 
 
 def knows_id(name: str) -> bool:
