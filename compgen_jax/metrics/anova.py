@@ -38,28 +38,21 @@ def subspaces(centred_BxB, sizes) -> dict:
     is their mean number, the other two are of the cosines of principal angles between pairs of
     subspaces. NaN unless two factors have main effects.
     """
-    cells = grids.indices(sizes)
-    averages = [
-        (column[None] == np.arange(size)[:, None]) * (size / len(cells))
-        for column, size in zip(cells.T, sizes, strict=True)
-    ]
-    bases = []
-    for average_VxB in averages:
+    cells, bases = grids.indices(sizes), []
+    for column, size in zip(cells.T, sizes, strict=True):
+        average_VxB = (column[None] == np.arange(size)[:, None]) * (size / len(cells))
         energies, vectors = np.linalg.eigh(average_VxB @ centred_BxB @ average_VxB.T)
-        energies, vectors = np.maximum(energies[::-1], 0), vectors[:, ::-1]
+        energies = np.maximum(energies[::-1], 0)
         if energies[0] > VANISHING * np.trace(centred_BxB) / len(cells):
-            total = np.cumsum(energies)
-            rank = np.searchsorted(total, ENERGY * total[-1]) + 1
-            bases.append((vectors[:, :rank] / np.sqrt(energies[:rank])).T @ average_VxB)
+            rank = np.searchsorted(np.cumsum(energies), ENERGY * energies.sum()) + 1
+            basis = vectors[:, ::-1][:, :rank] / np.sqrt(energies[:rank])
+            bases.append(basis.T @ average_VxB)
+    if len(bases) < 2:
+        return dict.fromkeys(ANGLES, np.nan)
     cosines = [
         np.linalg.svd(first @ centred_BxB @ second.T, compute_uv=False)
         for first, second in itertools.combinations(bases, 2)
     ]
-    if not cosines:
-        return dict.fromkeys(ANGLES, np.nan)
-    numbers = (
-        np.mean([len(basis) for basis in bases]),
-        min(1.0, max(of_pair[0] for of_pair in cosines)),
-        np.mean([np.mean(of_pair**2) for of_pair in cosines]),
-    )
+    largest, squares = max(map(np.max, cosines)), [np.mean(of_pair**2) for of_pair in cosines]
+    numbers = np.mean([*map(len, bases)]), min(1.0, largest), np.mean(squares)
     return dict(zip(ANGLES, numbers, strict=True))

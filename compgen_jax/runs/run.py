@@ -16,8 +16,8 @@ import pandas as pd
 
 from compgen_jax import settings
 from compgen_jax.config import Config
+from compgen_jax.metrics import intervention
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.models import intervention
 from compgen_jax.runs import directory, measure, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import baselines
@@ -246,7 +246,7 @@ class Run:
 
         It can be differentiated by the points, by the activations, and by what a function uses. Of
         a generator the first step is changed. Raises ValueError for an unknown layer, another
-        shape, and a layer that the output is not computed from (`models.intervention`).
+        shape, and a layer that the output is not computed from (`metrics.intervention`).
         """
         functions = {name: value for name, value in layers.items() if callable(value)}
         patches = {name: layers[name] for name in layers.keys() - functions}

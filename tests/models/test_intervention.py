@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError
-from compgen_jax.models import intervention
+from compgen_jax.metrics import intervention
 from compgen_jax.models.flow import Flow
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise

@@ -36,24 +36,24 @@ def intervene(network: Callable, values: dict, example):
     what the output is computed from.
     """
     closed, shapes = jax.make_jaxpr(network, return_shape=True)(example)
-    jaxpr, tree = closed.jaxpr, jax.tree.structure(shapes)
-    output, layers = jax.tree.unflatten(tree, jaxpr.outvars)
+    jaxpr, replaced = closed.jaxpr, {}
+    output, layers = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr.outvars)
     made_by = {var: eqn for eqn in jaxpr.eqns for var in eqn.outvars}
+    order = [*jaxpr.constvars, *jaxpr.invars, *made_by]
+    known = dict(zip(order, [*closed.consts, *jax.tree.leaves(example)], strict=False))
     needed = {*jax.tree.leaves(output)}  # what the output is computed from
     for eqn in reversed(jaxpr.eqns):
         if not needed.isdisjoint(eqn.outvars):
             needed |= {var for var in eqn.invars if not isinstance(var, Literal)}
 
-    def evaluate(replaced: dict) -> Callable:
-        known = [*closed.consts, *jax.tree.leaves(example)]
-        results = dict(zip([*jaxpr.constvars, *jaxpr.invars], known, strict=True)) | replaced
+    def evaluate() -> Callable:
+        results = known | replaced
         value_of = lambda var: var.val if isinstance(var, Literal) else results[var]
         for eqn in jaxpr.eqns:
             params = eqn.primitive.get_bind_params(eqn.params)
             made = eqn.primitive.bind(*map(value_of, eqn.invars), **params)
             made = made if eqn.primitive.multiple_results else [made]
-            for var, result in zip(eqn.outvars, made, strict=True):
-                results.setdefault(var, result)
+            results = dict(zip(eqn.outvars, made, strict=True)) | results
         return value_of
 
     def sources(var) -> list:
@@ -67,25 +67,23 @@ def intervene(network: Callable, values: dict, example):
     def is_read(var) -> bool:
         return var in needed or (bool(sources(var)) and all(map(is_read, sources(var))))
 
-    def replacements(var, value, value_of) -> dict:
-        made, before = {var: value}, [*map(value_of, sources(var))]
+    def replace(var, value, value_of):
+        replaced[var], before = value, [*map(value_of, sources(var))]
         if before:
             copy = partial(made_by[var].primitive.bind, **made_by[var].params)
             back = jax.linear_transpose(copy, *before)
             parts = before, back(value), back(jnp.ones_like(value))
             for source, old, new, is_copied in zip(sources(var), *parts, strict=True):
-                made |= replacements(source, jnp.where(is_copied > 0, new, old), value_of)
-        return made
+                replace(source, jnp.where(is_copied > 0, new, old), value_of)
 
-    order, replaced = [*jaxpr.invars, *made_by], {}
     for name in values:
         check_layer(name, layers)
         demand(is_read(layers[name]), f"layer {name!r}: {RECORDED_BESIDE}")
     for name in sorted(values, key=lambda name: order.index(layers[name])):
-        value_of, value = evaluate(replaced), values[name]
+        value_of, value = evaluate(), values[name]
         before = value_of(layers[name])
         after = jnp.asarray(value(before) if callable(value) else value, before.dtype)
         wanted = f"replaced by {after.shape}, must be {before.shape}"
         demand(after.shape == before.shape, f"layer {name!r}: {wanted}")
-        replaced |= replacements(layers[name], after, value_of)
-    return jax.tree.map(evaluate(replaced), output)
+        replace(layers[name], after, value_of)
+    return jax.tree.map(evaluate(), output)
