@@ -50,11 +50,15 @@ def test_tensors_of_pytorch_that_need_a_gradient():
 @pytest.mark.parametrize(
     ("tensors", "held_out", "message"),
     [
-        (POLAR[0], None, r"tensors of layer \(2, 2\): must be \(B, F, F\)"),
-        ({"a": POLAR, "b": POLAR[:, :1]}, None, r"tensors of b \(20, 1, 2\): must be \(B, F, F\)"),
+        (POLAR[0], None, r"tensors of layer \(2, 2\) float64: must be \(B, F, F\)"),
+        (
+            {"a": POLAR, "b": POLAR[:, :1]},
+            None,
+            r"tensors of b \(20, 1, 2\) float64: must be \(B, F, F\)",
+        ),
         (POLAR * np.nan, None, "tensors of layer: NaN or infinite values at points"),
         (POLAR + np.triu(np.ones((2, 2)), 1), None, "tensors of layer: must be symmetric"),
-        (POLAR.astype(str), None, "not real numbers"),
+        (POLAR.astype(str), None, r"tensors of layer \(20, 2, 2\) <U32: must be .* real numbers"),
         (POLAR, HELD_OUT[1:], r"held_out \(19,\) bool: must be \(20,\) bool"),
         (POLAR, RADII, r"held_out \(20,\) float64: must be \(20,\) bool"),
         ({}, None, "at least one layer"),
