@@ -47,23 +47,6 @@ FAMILIES = {
 }
 
 
-# fields that a release took away, with the only values that a run may have of them
-FORMER = {
-    "initial_weights": ["torch"],
-    "vectors": ["unit", "raw"],
-    "tokens": ["sum"],
-    "kernel": [3],
-    "channels": [[]],
-    "activation": ["relu"],
-    "rank": [0],
-    "frequencies": [8],
-    "missing_coordinate": [-1.0],
-    "position_tolerance": [1.0],
-    "image_tolerance": [0.25, 0.05],
-    "angle_tolerance": [5.0],
-    "tensorboard": [False],
-    "fixed": [{"scale": 1.0, "orientation": 0.0, "posX": 0.5, "posY": 0.5}],
-}
 LOADED = set()  # paths of the user's files
 MOST_LISTED = 12  # names in a refusal
 
@@ -266,8 +249,7 @@ def build(kind: type, values, path: str):
     arguments = {}
     for name, value in values.items():
         if name not in names:
-            is_name = name == "name" and issubclass(kind, Family)
-            if not is_name and value not in FORMER.get(name, []):
+            if name != "name" or not issubclass(kind, Family):
                 raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
             continue
         annotation = types(kind)[name]

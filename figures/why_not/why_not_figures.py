@@ -29,12 +29,6 @@ DRAWN = {  # decoders whose drawings stand below one another
     "pixels_own_bump": "per pixel,\nown weights",
     "pixels_shared_bump": "per pixel,\nshared weights",
 }
-# a common setting: one task, hold-out and training set
-REMEDIED = {
-    "league_bumps_block_conv": "convolutional decoder",
-    "league_bumps_block_low_rank_penalties": "low rank, both penalties",
-    "league_bumps_block_conv_stripes_shown": "single-factor images added",
-}
 POINTS = (0.2, 0.75), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 CONTROLS = {
     "bump_cnn": "bumps alone",
@@ -127,28 +121,6 @@ def draw_drawings(runs):
         )
         shares = f"{rim:.0%} of the rim\n{inside:.0%} inside"
         row[-1].text(1.15, 0.5, shares, transform=row[-1].transAxes, va="center")
-    return picture
-
-
-@figure("strip", runs=tuple(REMEDIED), by_default=False)
-def draw_strip(runs):
-    first = runs["league_bumps_block_conv"].cells
-    (index,) = plotting.held_out_cells(first, POINTS[2:3])
-    images = [("target", first.truths[index], "held-out block: red")]
-    for name, title in REMEDIED.items():
-        cells = runs[name].cells
-        right = plotting.ood_shares(runs[name].late.cells, "exact_accuracy").mean()
-        image = cells.predictions[plotting.median_seed(cells), index]
-        images.append((title, image, f"{right:.0%} of the block right"))
-    picture = plotting.new_figure(plotting.WIDTH, 1.9)
-    axes = picture.subplots(1, len(images))
-    circle = {"color": plotting.OOD_COLOR, "fillstyle": "none", "markersize": 16}
-    for axis, (title, image, below) in zip(axes, images, strict=True):
-        plotting.show_signal(axis, image, first.amplitude)
-        plotting.outline(axis, plotting.over_grid(first.held_out, first))
-        axis.plot(*first.factors[index], "o", **circle)
-        axis.set_title(title, fontsize=plotting.SMALL, pad=4)
-        axis.set_xlabel(below)
     return picture
 
 

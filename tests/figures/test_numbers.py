@@ -71,14 +71,6 @@ def test_figure_1_compares_held_out_with_id_images_of_the_median_seed(drawn, wor
     np.testing.assert_allclose(kernels["Drawn, bump code"], expected, atol=1e-6)
 
 
-def test_the_strip_has_the_share_at_the_right_place_below_each_output(drawn):
-    networks = "plus", "edge", "bump"
-    runs = {name: stand_ins.mapped(network, "plus")
-            for name, network in zip(FIGURES["strip"].runs, networks, strict=True)}  # fmt: skip
-    below = [axis.get_xlabel() for axis in drawn(FIGURES["strip"].draw, runs).axes]
-    assert below[1:] == [f"{share:.0%} of the block right" for share in (1, EDGE, 1)]
-
-
 def test_shares_are_counted_by_distance_to_the_nearest_id_cell():
     """The edge map draws the 8 cells next to ID ones, of a hole of 3 by 3."""
     levels, shares = lookup.shares_by_distance(stand_ins.mapped("edge", "bump").cells)
