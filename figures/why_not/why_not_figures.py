@@ -65,7 +65,6 @@ APART = {
     "pixels_apart_middle": "The middle has a set of its own",
     "pixels_own_bump": "Each pixel has a set of its own",
 }
-EXAMPLES, APART_BY = 5, 4  # of two objects, and the pixels between their bumps
 
 
 @figure("composer", runs=("bump_cnn", "random_cells", "donut_stripes"), by_default=False)
@@ -193,33 +192,6 @@ for _name, _draw, _panels, _scale in (
 ):
     _runs = tuple(run for labels in _panels.values() for run in labels)
     figure(_name, runs=_runs, scale=_scale, by_default=False)(partial(_draw, panels=_panels))
-
-
-@figure("two_objects", runs=("two_objects",), by_default=False)
-def draw_two_objects(runs):
-    (run,) = runs.values()
-    cells, picture = run.cells, plotting.new_figure(plotting.WIDTH, 3.35)
-    examples, maps = picture.subfigures(1, 2, width_ratios=[1.1, 1])
-    rows = {"asked": cells.truths, "drawn": cells.predictions[plotting.median_seed(cells)]}
-    seconds = np.array([bump.second_position(point, cells.grid) for point in cells.factors])
-    apart = np.abs(seconds - cells.factors).max(axis=1) >= APART_BY
-    top = run.config.task.image.amplitude
-    show = lambda axis, image, point, _, color: plotting.show_signal(axis, image, top, point, color)
-    blocks = zip("ab", examples.subfigures(2, 1), (~cells.held_out, cells.held_out), strict=True)
-    for letter, block, mask in blocks:
-        indices = plotting.spread(mask & apart, EXAMPLES)
-        axes = plotting.show_rows(block, rows, cells, indices, show)
-        plotting.set_panels("two_objects", letter, axes[0, :1])
-    axes, late = maps.subplots(1, 2, sharey=True), run.late.cells
-    panels = ("c", "rendered", "first"), ("d", "rendered_second", "second")
-    for axis, (letter, score, name) in zip(axes, panels, strict=True):
-        image = plotting.show_share(axis, cells, score)
-        id_share = median_over_checkpoints(mean_score(late, score, ~late.held_out)).mean()
-        shares = f"{id_share:.0%} ID, {plotting.ood_shares(late, score).mean():.0%} OOD"
-        plotting.panel(axis, letter, f"The {name} bump is rendered: {shares}", wrap=20)
-        axis.label_outer()
-    maps.colorbar(image, ax=axes, location="bottom", label="share of seeds that render it")
-    return picture
 
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)

@@ -1,9 +1,7 @@
 """What figures and tables show, of networks whose answers are known."""
 
-import copy
 import math
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,21 +73,6 @@ def test_shares_are_counted_by_distance_to_the_nearest_id_cell():
     """The edge map draws the 8 cells next to ID ones, of a hole of 3 by 3."""
     levels, shares = lookup.shares_by_distance(stand_ins.mapped("edge", "bump").cells)
     assert levels.tolist() == [1, 2] and shares.tolist() == [[1, 0], [1, 0]]
-
-
-def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
-    run = copy.copy(stand_ins.trained("two_objects", workdir))
-    random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8
-    scores = {"rendered": random, "rendered_second": ~random}
-    run.cells = cells = replace(run.cells, scores=run.cells.scores | scores)
-    run.late = run
-    figure = drawn(FIGURES["two_objects"].draw, {"two_objects": run})
-    for letter, hits in zip("cd", scores.values(), strict=True):
-        axis = axis_of(figure, letter)
-        shown = axis.images[0].get_array().ravel()
-        np.testing.assert_allclose(shown, hits.mean(axis=0, dtype=float))
-        id_share, ood = (hits[:, mask].mean() for mask in (~cells.held_out, cells.held_out))
-        assert title_of(axis).endswith(f"bump is rendered: {id_share:.0%} ID, {ood:.0%} OOD")
 
 
 def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):

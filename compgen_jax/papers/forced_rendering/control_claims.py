@@ -33,9 +33,7 @@ def lit_pixels(cells: CellResults):
 # Each object is scored with the true other one taken off, so that a faulty second object fails the
 # first. Only images whose second object is rendered count, and they must be most of every
 # network's.
-@claim(
-    "K1", figure="two_objects", cases=[{"case": "bump"}], runs={"net": "two_objects"}, after=True
-)
+@claim("K1", cases=[{"case": "bump"}], runs={"net": "two_objects"}, after=True)
 def another_object_lights(net, second=False):
     """With a second object that lights every pixel, the first is still not rendered in the
     square."""
