@@ -49,14 +49,13 @@ export function makeTrainer(operations, codeSize, batch) {
   function step(codes, targets, count, { rate, decay }) {
     const error = differentiate(codes, targets, count);
     steps += 1;
-    const first = 1 - 0.9 ** steps, second = 1 - 0.999 ** steps;
+    const first = rate / (1 - 0.9 ** steps), second = 1 / (1 - 0.999 ** steps), kept = 1 - rate * decay;
     for (const { values, gradient, mean, square } of parameters) {
       for (let k = 0; k < values.length; k++) {
         const g = gradient[k];
         mean[k] = 0.9 * mean[k] + 0.1 * g;
         square[k] = 0.999 * square[k] + 0.001 * g * g;
-        const along = mean[k] / first / (Math.sqrt(square[k] / second) + 1e-8);
-        values[k] -= rate * (along + decay * values[k]);
+        values[k] = kept * values[k] - first * mean[k] / (Math.sqrt(second * square[k]) + 1e-8);
       }
     }
     return error;
@@ -86,11 +85,15 @@ function dense(x, { kernel, bias }, parameter, batch) {
     ...y,
     forward(count) {
       product.forward(y.values, x.values, count * rows);
-      for (let k = 0; k < count * rows * outputs; k++) y.values[k] += shift[k % shift.length];
+      for (let row = 0, end = count * rows * outputs; row < end; row += shift.length) {
+        for (let o = 0; o < shift.length; o++) y.values[row + o] += shift[o];
+      }
     },
     backward(count) {
       ofShift.fill(0);
-      for (let k = 0; k < count * rows * outputs; k++) ofShift[k % shift.length] += y.gradient[k];
+      for (let row = 0, end = count * rows * outputs; row < end; row += shift.length) {
+        for (let o = 0; o < shift.length; o++) ofShift[o] += y.gradient[row + o];
+      }
       product.backward(x.gradient, x.values, y.gradient, count * rows);
     },
   };
@@ -237,8 +240,9 @@ function addPosition(x, { axis }, parameter, batch) {
     ...y,
     forward(count) {
       for (let b = 0, k = 0; b < count; b++) {
-        for (let p = 0; p < each; p++, k++) {
-          y.values[k] = position[p] + x.values[isShared ? b * width + (p % width) : k];
+        for (let pixel = 0; pixel < each; pixel += width) {
+          const start = isShared ? b * width : k;
+          for (let c = 0; c < width; c++, k++) y.values[k] = position[pixel + c] + x.values[start + c];
         }
       }
     },
@@ -246,7 +250,9 @@ function addPosition(x, { axis }, parameter, batch) {
       if (!isShared) return void x.gradient.set(y.gradient);
       x.gradient.fill(0, 0, count * width);
       for (let b = 0, k = 0; b < count; b++) {
-        for (let p = 0; p < each; p++, k++) x.gradient[b * width + (p % width)] += y.gradient[k];
+        for (let pixel = 0; pixel < each; pixel += width) {
+          for (let c = 0; c < width; c++, k++) x.gradient[b * width + c] += y.gradient[k];
+        }
       }
     },
   };

@@ -8,7 +8,7 @@ import { makeDecoder, generator, shuffled } from "decoders";
 import { cellsOf, codeOf, codeSize, imageOf, scoresOf, table } from "bumps";
 import { makeTrainer } from "training";
 
-const SLICE = 20, EVERY = 1500;  // steps; ms
+const SLICE = 20, EVERY = 2500;  // steps; ms
 
 // The training of one seed: {advance(steps), report(), isDone()}. `run`: {grid, code, heldOut, points, steps,
 // batch, rate, decay, model}; `points` are the training set, shown once an epoch in an order of its own.
