@@ -112,7 +112,7 @@ def _free_score_of_arrays(columns: dict, sentence, overrides, progress: bool) ->
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "data.npz"
             directory.write_npz(path, arrays | {"images": np.stack(images)})
-            numbers = free_score(path, sentence, overrides, progress).to_dict()
+            numbers = free_score(path, sentence, overrides, progress).numbers
     if len(combination_n) > len(points_BxF):
         count, total = int(held_out_B[combination_n].sum()), len(combination_n)
         numbers = numbers | {"rows": {"seen": total - count, "held_out": count}}

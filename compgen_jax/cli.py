@@ -292,20 +292,18 @@ def _refusal(error: flags.Error) -> str:
         return f"--flagfile={cause.filename}: {cause.strerror}"
     if isinstance(error, flags.UnrecognizedFlagError):
         modules = flags.FLAGS.flags_by_module_dict().items()
-        ours = [f"--{item.name}" for module, items in modules if _is_ours(module) for item in items]
+        ours = "compgen_jax.", "figures.", "launch.", sys.argv[0]  # not absl, chex or orbax
+        allowed = [
+            f"--{i.name}" for module, items in modules if module.startswith(ours) for i in items
+        ]
         name = f"--{error.flagname}"
-        return f"{name}: no such flag; {settings.nearest_or_all(name, ours)}"
+        return f"{name}: no such flag; {settings.nearest_or_all(name, allowed)}"
     if isinstance(error, flags.IllegalFlagValueError):
         setting = str(error).removeprefix("flag ").removesuffix(f": {cause}")
         parser = flags.FLAGS[setting[2:].partition("=")[0]].parser
         options = " or ".join(getattr(parser, "enum_values", ("true", "false")))
         return f"{setting}: must be {parser.syntactic_help or options}"
     return str(error).splitlines()[0]
-
-
-def _is_ours(module: str) -> bool:
-    """Whether flags of a module are the command's own, not those of absl, chex or orbax."""
-    return module.startswith(("compgen_jax.", "figures.", "launch.", sys.argv[0]))
 
 
 def _stop(error, status: int):

@@ -80,7 +80,7 @@ def measured(split: str) -> dict:
         held_out_B = holdouts.held_out_points(split, factors, points)
         return free_score.of_support(factors, points, held_out_B)
     config = changed(get_config("sprites_quick"), SPRITES | {"task.held_out": split})
-    return free_score.of_config(config).to_dict()
+    return free_score.of_config(config).numbers
 
 
 def lines() -> list[str]:

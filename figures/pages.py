@@ -158,7 +158,7 @@ def _cell(row: dict, name: str, rows: list[dict]) -> str:
         if committed.key_of(other)[:3] == committed.key_of(row)[:3]
     }
     reason = "" if name in row["reason"] else row["reason"]
-    near = "near its bound" if claims.near_bounds(row) else ""
+    near = "near its bound" if name in claims.near_bounds(row) else ""
     parts = value, f"verdict **{verdict}**" if sign != verdict else "", reason, near
     settings = quoted.at_settings(verdicts) if row["setting"] == BASE else ""
     return "; ".join(filter(None, (*parts, settings)))

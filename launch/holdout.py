@@ -23,7 +23,7 @@ def main():
     worth = api.free_score(config, SENTENCE.value)
     print(worth)
     if OUT.value:
-        directory.write_json(Path(OUT.value), worth.to_dict())
+        directory.write_json(Path(OUT.value), worth.numbers)
         print(f"wrote {OUT.value}")
 
 

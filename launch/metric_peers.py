@@ -24,20 +24,11 @@ def pairs_of(layer) -> dict[str, tuple]:
             partial(spectra.singular_values_of_pairs, kernel),
             partial(scipy.linalg.svdvals, kernel.reshape(len(kernel) ** 2, -1)),
         ),
-        "spectrum": (
-            lambda: spectra.spectrum(centred_BxB)["participation_ratio"],
-            partial(participation_ratio, centred_BxB),
-        ),
         "probe of the factors": (
             partial(probe, features, factors, fold_B),
             partial(ridges, features, factors, fold_B, rank=rank),
         ),
     }
-
-
-def participation_ratio(centred_BxB) -> float:
-    eigenvalues = scipy.linalg.eigvalsh(centred_BxB)
-    return eigenvalues.sum() ** 2 / np.square(eigenvalues).sum()
 
 
 def probe(features_BxD, factors_BxF, fold_B):

@@ -8,13 +8,15 @@ Writes playground.html, which opens from disk and needs no network.
 from pathlib import Path
 
 from compgen_jax import cli, settings
+from compgen_jax.runs import directory
 
 OUT = cli.define_out()
 
 
 def main():
-    page = settings.beside("figures.playground.playground_page")
-    print(f"wrote {page.write(Path(OUT.value or '.') / 'playground.html')}")
+    path = Path(OUT.value or ".") / "playground.html"
+    directory.write_text(path, settings.beside("figures.playground.playground_page").text())
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,9 @@ def intervene(network: Callable, values: dict, example):
     def sources(var) -> list:
         """The variables of which it is a copy."""
         eqn = made_by.get(var)
-        if eqn is None or eqn.primitive.name not in COPIES:
+        if eqn is None or eqn.primitive.name not in COPIES or var.aval.dtype == bool:
+            return []
+        if any(isinstance(source, Literal) for source in eqn.invars):
             return []
         is_repeated = var.aval.size > sum(source.aval.size for source in eqn.invars)
         return [] if is_repeated else eqn.invars

@@ -206,8 +206,8 @@ def agreements(layer: Layer) -> dict | None:
 
 @layer_metric("normalized", "published", prefix="contrast.")
 def contrast(layer: Layer) -> dict | None:
-    """Means over cells of the compositional contrast and, from 0 to 1 and without a scale, of its
-    share in the most that (R - 1) / 2 tr g allows; NaN for one factor."""
+    """Means over cells of the compositional contrast and, from 0 to 1, of its
+    share in the most that (R - 1) / 2 tr g allows, where factors have like units; NaN for one."""
     if layer.contrasts is None or layer.tensors.shape[-1] < 2:
         return None
     contrast_B = np.asarray(layer.contrasts, np.float64)

@@ -44,10 +44,6 @@ class FreeScore:
 
     numbers: dict
 
-    def to_dict(self) -> dict:
-        """Plain values, as JSON has them."""
-        return self.numbers
-
     def to_frame(self):
         """A DataFrame of one row, with a column such as 'coverage.2.mean' for each number."""
         return pandas.json_normalize(self.numbers)
@@ -129,7 +125,7 @@ def of_config(config: Config, progress: bool = False) -> FreeScore:
     others = {
         "scored": {"all": int(ood.sum()), "kernels": int((ood & results.predicted(task)).sum())},
         "score": score,
-        "best": max(rank.keys() - {"nearest_shifted"}, key=rank.get),
+        "best": max(sorted(rank.keys() - {"nearest_shifted"}), key=rank.get),
     }
     return FreeScore({"task": config.name} | numbers | {"baselines": means} | others)
 

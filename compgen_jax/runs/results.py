@@ -61,7 +61,7 @@ def interpolations(
             training_points[complete], axis=0, return_index=True, return_inverse=True
         )
         # unless keys draw what a point leaves open, its examples are alike but for rounding
-        if all(np.allclose(array, array[first][point], atol=1e-5) for array in known):
+        if all(np.allclose(array, array[first][point.ravel()], atol=1e-5) for array in known):
             known = [array[first] for array in known]
         for name, of_seeds in by_name.items():
             say(f"{name.replace('_', ' ')} of seed {seed}")

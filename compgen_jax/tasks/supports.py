@@ -135,7 +135,7 @@ class Support(Cells):
         if not settings.in_proportion:
             return settings.samples
         held_out = self.held_out.mean()
-        if settings.sampling == "real" and settings.region != "none":
+        if settings.sampling == "real" and (settings.held_out or settings.region != "none"):
             hint = f"the share of real points in the region {settings.region!r} is not known"
             demand(self.box, f"config.task.support.in_proportion=True: {hint}")
             held_out = 1.0

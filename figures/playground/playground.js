@@ -14,8 +14,8 @@ const make = (tag, fields = {}, ...children) => {
 };
 
 const choice = { grid: GRIDS[0], decoder: "cnn", code: "bump", also: "nothing", heldOut: REGIONS.square(GRIDS[0]) };
-const state = { at: 0, brush: null, showErrors: false, tour: 0, guess: null, isTraining: false, isPaused: false };
-let due = 0, workers = [], reports = new Map(), course = [], baseline = null, workerAddress = "", started = 0;
+const state = { at: null, brush: null, showErrors: false, tour: 0, guess: null, isTraining: false, isPaused: false };
+let due = 0, regressing = 0, workers = [], reports = new Map(), course = [], baseline = null, workerAddress = "", started = 0;
 
 export function start(address) {
   workerAddress = address;
@@ -60,10 +60,17 @@ export function change(fields) {
   options("code", codes.map((name) => [name, CODES[name]]));
   for (const id of ["decoder", "code", "also", "grid"]) $(id).value = choice[id];
   const inMiddle = (choice.grid / 2) * choice.grid + choice.grid / 2;
-  state.at = Math.min(state.at || inMiddle, choice.grid ** 2 - 1);
+  state.at = Math.min(state.at ?? inMiddle, choice.grid ** 2 - 1);
   [reports, course, baseline] = [new Map(), [], null];
   $("verdict").textContent = "";
+  if (STEPS[state.tour].choice.region) forget();  // a guess is of what the tour has set
   drawAll();
+}
+
+function forget() {
+  state.guess = null;
+  $("tour-after").textContent = "";
+  [...$("guesses").children].forEach((element) => element.removeAttribute("aria-pressed"));
 }
 
 const heldOutCount = () => choice.heldOut.reduce((a, b) => a + b, 0);
@@ -87,12 +94,13 @@ function train() {
     return worker;
   });
   [state.isTraining, state.isPaused, started] = [true, false, performance.now()];
-  setTimeout(() => { baseline = regress(run); drawResults(); }, 0);
+  regressing = setTimeout(() => { baseline = regress(run); drawResults(); }, 0);
   pause(document.hidden);
   drawAll();
 }
 
 function stop() {
+  clearTimeout(regressing);
   workers.forEach((worker) => worker.terminate());
   [workers, state.isTraining, state.isPaused] = [[], false, false];
 }

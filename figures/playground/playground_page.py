@@ -2,18 +2,10 @@
 
 from pathlib import Path
 
-from compgen_jax.runs import directory
-
 from ..explorer import page
 
 HERE = Path(__file__).parent
 STYLES = (page.HERE, "style.css"), (HERE, "playground.css")
-
-
-def write(path) -> Path:
-    """Writes the page and returns its path."""
-    directory.write_text(Path(path), text())
-    return Path(path)
 
 
 def text() -> str:

@@ -56,7 +56,9 @@ import(address).then(async ({ run }) => done(JSON.stringify(await run(encoded)))
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return playground_page.write(tmp_path_factory.mktemp("page") / "playground.html")
+    path = tmp_path_factory.mktemp("page") / "playground.html"
+    path.write_text(playground_page.text())
+    return path
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_every_suite_has_its_contenders(tiny, monkeypatch, capsys):
     assert len(table) == 7 and (table["ms per step and trial"][2:] > 0).all()
     monkeypatch.setattr(speed, "MANY", ((2,), ()))
     assert len(speed.sweep(1, config, grid=8)) == 6
-    assert len(speed.metrics(1, "bump_cnn")) == 8
+    assert len(speed.metrics(1, "bump_cnn")) == 6
     assert len(speed.judge(1, "bump_cnn", 20)) == 2
     monkeypatch.setattr(speed.geometry, "__defaults__", (("bump_cnn",),))
     call(benchmark, "--suite=geometry", "--rounds=1")

@@ -74,6 +74,15 @@ def test_copies_of_parts_are_written_back_to_what_they_are_of():
     assert doubled == pytest.approx(3 + 2 * 18 + 20 * (np.sin(1) + np.sin(2)))
 
 
+def test_a_layer_with_a_constant_unit_is_replaced_as_a_whole():
+    def network(example):
+        layer = jnp.concatenate([example, jnp.ones(1)])
+        return layer.sum(), {"layer": layer}
+
+    output = intervention.intervene(network, {"layer": lambda row: 3 * row}, jnp.array([1.0, 2.0]))
+    assert output == pytest.approx(12)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

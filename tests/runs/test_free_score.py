@@ -29,7 +29,7 @@ def rows(count: int) -> pd.DataFrame:
 
 def test_a_support_is_measured_as_loops_over_its_combinations_do():
     frame = rows(70)
-    numbers, held_out_n = cg.free_score(frame, SENTENCE).to_dict(), cg.held_out(SENTENCE, frame)
+    numbers, held_out_n = cg.free_score(frame, SENTENCE).numbers, cg.held_out(SENTENCE, frame)
     assert numbers["rows"] == {"seen": (~held_out_n).sum(), "held_out": held_out_n.sum()}
     points = frame.assign(shape=frame["shape"].map(ord)).to_numpy()
     seen, held_out = (np.unique(points[m], axis=0) for m in (~held_out_n, held_out_n))
@@ -55,7 +55,7 @@ def test_a_support_is_measured_as_loops_over_its_combinations_do():
 )
 def test_a_support_connects_where_steps_from_value_to_value_reach_all(sentence, components):
     x, y = np.indices((4, 4)).reshape(2, -1)
-    support = cg.free_score({"x": x, "y": y}, sentence).to_dict()["support"]
+    support = cg.free_score({"x": x, "y": y}, sentence).numbers["support"]
     assert support == {"components": components, "connects": components == 1}
 
 
@@ -75,7 +75,7 @@ def test_additive_images_are_a_least_squares_fit_to_seen_ones_by_command_too(tmp
     flat = images.reshape(len(images), -1).astype(float)
     fit = np.linalg.lstsq(design.T[~held_out], flat[~held_out], rcond=None)[0]
     error = np.square(design.T[held_out] @ fit - flat[held_out]).mean()
-    numbers = worth.to_dict()
+    numbers = worth.numbers
     assert numbers["baselines"]["additive"]["mse"] == pytest.approx(error, rel=1e-4)
     assert numbers["scored"] == {"all": held_out.sum(), "kernels": held_out.sum()}
     assert worth.to_frame()["baselines.additive.mse"][0] == numbers["baselines"]["additive"]["mse"]
@@ -106,6 +106,11 @@ def test_the_nearest_image_is_shifted_by_as_many_pixels_as_its_factors_differ():
         x, y = ((np.arange(12) - step) % 12 for step in (dx, dy))
         assert_allclose(shifted[cell], images[nearest[cell]][np.ix_(y, x)], atol=1e-6)
         assert cell == 3 or abs(dx) + abs(dy) > 0
+    dark = lambda images: 1 - images / 2  # on a bright background
+    at = query.truths_at
+    query = query._replace(truths=dark(query.truths), truths_at=lambda points: dark(at(points)))
+    of_dark = tasks.with_additions(task).baselines["nearest_shifted"](query)
+    assert_allclose(of_dark, dark(shifted), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bump_cnn", "random_cells", "sprites_range", "sprites_element"])
@@ -113,7 +118,7 @@ def test_baselines_are_the_committed_ones(name):
     config = changed(committed.configs("quick")[name], SEED)
     path = committed.RESULTS / f"quick/runs/{config.name}.json"
     summary = json.loads(path.read_text())["seeds"]["0"]
-    means = cg.free_score(config, progress=False).to_dict()["baselines"]
+    means = cg.free_score(config, progress=False).numbers["baselines"]
     found = {
         f"ood.{predictor}_{score}": value
         for predictor, scores in means.items()
