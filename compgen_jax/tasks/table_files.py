@@ -72,7 +72,7 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
     try:
         file = Path(path).expanduser()
         with file.open("rb") as stream, _arrays(stream) as arrays, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python 2 wrote the headers of dSprites
+            warnings.simplefilter("ignore", UserWarning)  # Python 2 wrote the headers of dSprites
             stored = _stored(file, arrays)
             return _table(stored, *_columns(arrays, len(stored)), subset, side)
     except ConfigError:
