@@ -28,6 +28,19 @@ def shares(task: tasks.Task, scores: dict) -> set[str]:
     return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
 
 
+def over_seeds(task: tasks.Task, by_seed: dict, shares) -> dict:
+    """{'REGION.SCORE': {'value', 'ci95'}} of {seed: {'REGION.SCORE': number}}; `shares` are scores
+    whose interval is that of a share. None is NaN."""
+    masks, means = tasks.regions(task), {}
+    for name in next(iter(by_seed.values())):
+        region, _, score = name.partition(".")
+        values = np.array([numbers[name] for numbers in by_seed.values()], float)
+        means[name] = mean_with_interval(values, name)
+        if score in shares:
+            means[name] = of_share(means[name], masks[region].sum())
+    return means
+
+
 @claim("composition", cases=[{"case": ""}], runs={"run": "run"})
 def composes(run: Run):
     """The network composes what was held out."""
@@ -90,15 +103,13 @@ def judge_run(run: Run) -> list[dict]:
 def score_table(run: Run) -> str:
     """The score of right answers and the error of a finished run, means over seeds of medians over
     late evaluations with 95% intervals, and the best baseline's."""
-    task, columns = run.task, {}
-    for score in dict.fromkeys(filter(None, (tasks.headline(task), task.error))):
-        column = columns[score] = {}
-        for region, mask in tasks.regions(task).items():
-            of_seeds = [numbers[f"{region}.{score}"] for numbers in run.summary["seeds"].values()]
-            number = mean_with_interval(np.array(of_seeds, float), score)  # None is NaN
-            if score != task.error:
-                number = of_share(number, mask.sum())
-            column[f"{region.upper()}, late median"] = text.with_interval(number)
+    headline, columns = tasks.headline(run.task), {}
+    means = over_seeds(run.task, run.summary["seeds"], {headline})
+    for score in dict.fromkeys(filter(None, (headline, run.task.error))):
+        column = columns[score] = {
+            f"{region}, late median": text.with_interval(means[f"{region.lower()}.{score}"])
+            for region in ("ID", "OOD")
+        }
         name, mean = best_baseline(run, score)
         column["OOD, best baseline"] = f"{text.number(mean)} {name}".strip()
     return pd.DataFrame(columns).to_string()

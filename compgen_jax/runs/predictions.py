@@ -18,7 +18,6 @@ from compgen_jax.metrics import evaluation, text
 from compgen_jax.runs import directory, judge_run, results, user_code
 from compgen_jax.runs.run import Run
 from compgen_jax.settings import demand, in_own_files, is_own
-from compgen_jax.statistics import mean_with_interval, of_share
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import contracts
@@ -78,14 +77,8 @@ class ScoreReport:
 
 def score(run: Run) -> ScoreReport:
     """The scores of a run without a directory, such as `run_of`."""
-    task, per_seed, mean = run.task, numbers(run), {}
-    shares = judge_run.shares(task, run.cells.scores)
-    for name in next(iter(per_seed.values())):
-        region, _, score = name.partition(".")
-        number = mean_with_interval([means[name] for means in per_seed.values()], name)
-        if score in shares:  # as claims have them
-            number = of_share(number, tasks.regions(task)[region].sum())
-        mean[name] = number
+    task, per_seed = run.task, numbers(run)
+    mean = judge_run.over_seeds(task, per_seed, judge_run.shares(task, run.cells.scores))
     trivial = {
         name: {".".join(key): value for key, value in means.items()}
         for name, means in run.trivial.items()

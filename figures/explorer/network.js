@@ -7,11 +7,12 @@
 // as a Float32Array, and {name, shape, values} of every layer, the code first. Names and shapes are
 // those of JAX.
 export function makeNetwork(operations) {
+  const prepared = operations.map((operation) => (operation.op === "embed" ? withUnitVectors(operation) : operation));
   return {
     draw(code) {
       let array = { shape: [code.length], values: Float32Array.from(code) };
       const activations = [{ name: "layer_00", ...array }];
-      for (const operation of operations) {
+      for (const operation of prepared) {
         array = OPERATIONS[operation.op](array, operation);
         if (operation.layer) activations.push({ name: operation.layer, ...array });
       }
@@ -118,8 +119,8 @@ function embed(code, { factors }) {
     const right = new Float64Array(terms * width);
     const tokens = factor.left.shape[0];
     addProduct(sizes, code.values, start, tokens, factor.values.values, 0);
-    addProduct(left, code.values, start, tokens, unitVectors(factor.left), 0);
-    addProduct(right, code.values, start, tokens, unitVectors(factor.right), 0);
+    addProduct(left, code.values, start, tokens, factor.left.values, 0);
+    addProduct(right, code.values, start, tokens, factor.right.values, 0);
     start += tokens;
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
@@ -132,6 +133,11 @@ function embed(code, { factors }) {
   return { shape: [height, width, factors.length], values };
 }
 
+function withUnitVectors({ factors, ...operation }) {
+  const unit = ({ values, left, right }) => ({ values, left: unitVectors(left), right: unitVectors(right) });
+  return { ...operation, factors: factors.map(unit) };
+}
+
 function unitVectors({ shape, values }) {
   const length = shape[2], unit = new Float32Array(values.length);
   for (let start = 0; start < values.length; start += length) {
@@ -139,7 +145,7 @@ function unitVectors({ shape, values }) {
     for (let k = start; k < start + length; k++) square += values[k] ** 2;
     for (let k = start; k < start + length; k++) unit[k] = values[k] / Math.sqrt(Math.max(square, 1e-24));
   }
-  return unit;
+  return { shape, values: unit };
 }
 
 // The per-pixel decoder's first layer: every pixel gets the token, or its own, and its position.

@@ -24,6 +24,7 @@ from compgen_jax.training import loop
 from figures.explorer import live
 from figures.explorer.arrays import encode
 from figures.playground import playground_page
+from tests.browser.test_explorer import box, find
 from tests.figures.live_networks import decode
 
 SETTINGS = {
@@ -274,10 +275,6 @@ def test_the_interval_is_the_exact_one(in_module):
 # --- what a visitor does ----------------------------------------------------------------------
 
 
-def find(driver, selector):
-    return driver.find_element(By.CSS_SELECTOR, selector)
-
-
 def text(driver, selector) -> str:
     return find(driver, selector).get_attribute("textContent")
 
@@ -336,13 +333,12 @@ def test_a_region_is_drawn_by_touch_on_a_phone(page):
     driver = page(width=390, height=844, touch=True)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
     region(driver, "square")
-    script = """arguments[0].scrollIntoView({ block: "center" });
-    const { left, top, width, height } = arguments[0].getBoundingClientRect();
-    return [left, top, width, height];"""
-    box = driver.execute_script(script, find(driver, "#region"))
+    center = "arguments[0].scrollIntoView({ block: 'center' })"
+    driver.execute_script(center, find(driver, "#region"))
+    left, top, width, height = box(driver, "#region")
     at = lambda x, y: {
-        "x": box[0] + (x + 0.5) * box[2] / 12,
-        "y": box[1] + (11.5 - y) * box[3] / 12,
+        "x": left + (x + 0.5) * width / 12,
+        "y": top + (11.5 - y) * height / 12,
     }
     for kind, points in (("touchStart", [at(0, 0)]), ("touchMove", [at(1, 0)]), ("touchEnd", [])):
         driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
