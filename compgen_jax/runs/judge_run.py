@@ -30,13 +30,13 @@ def shares(task: tasks.Task, scores: dict) -> set[str]:
 
 def over_seeds(task: tasks.Task, by_seed: dict, shares) -> dict:
     """{'REGION.SCORE': {'value', 'ci95'}} of {seed: {'REGION.SCORE': number}}; `shares` are scores
-    whose interval is that of a share. None is NaN."""
+    whose interval is that of a share; a number of no region is none. None is NaN."""
     masks, means = tasks.regions(task), {}
     for name in next(iter(by_seed.values())):
         region, _, score = name.partition(".")
         values = np.array([numbers[name] for numbers in by_seed.values()], float)
         means[name] = mean_with_interval(values, name)
-        if score in shares:
+        if region in masks and score in shares:
             means[name] = of_share(means[name], masks[region].sum())
     return means
 
