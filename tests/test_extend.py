@@ -44,6 +44,14 @@ def desk(tmp_path_factory):
     make.FIGURES.update(figures)
 
 
+@pytest.fixture(scope="module")
+def mine(desk):
+    """The directory where the figure of one's own was made."""
+    files = f"--extend={desk}/my_claim.py,{desk}/my_figure.py"
+    call(make, files, "--only=mine", f"--workdir={desk}/mine")
+    return desk / "mine"
+
+
 def test_a_training_set_of_ones_own_shows_so_many_id_cells_other_ones_to_each_seed(desk):
     task = settings.load_file(desk / "my_sample.py").Sampled(shown=5).make()
     (points, count), (others, _) = (task.dataset(jax.random.key(seed)) for seed in range(2))
@@ -102,29 +110,27 @@ def test_classes_are_scored_as_probabilities_and_a_look_up_has_no_error_on_id_ce
              f"--workdir={desk}/logits")  # fmt: skip
 
 
-def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
-    workdir, files = desk / "mine", f"--extend={desk}/my_claim.py,{desk}/my_figure.py"
-    call(make, files, "--only=mine", f"--workdir={workdir}")
-    assert {path.suffix for path in (workdir / "figures").glob("mine.*")} == {".png", ".pdf"}
-    (row,) = json.loads((workdir / "claims.json").read_text())
+def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(mine):
+    assert {path.suffix for path in (mine / "figures").glob("mine.*")} == {".png", ".pdf"}
+    (row,) = json.loads((mine / "claims.json").read_text())
     assert (row["claim"], row["setting"], row["runs"]) == ("X1", "base", ["waves"])
     assert row["verdict"] in ("reproduced", "contradicted", "inconclusive")
-    (trained,) = (workdir / "trained").iterdir()
+    (trained,) = (mine / "trained").iterdir()
     mean = json.loads((trained / "summary.json").read_text())["mean"]
     error, constant = (mean[f"id.{name}"]["value"] for name in ("mse", "best_constant_mse"))
     assert error < constant / 500  # the task of the page is learnt
-    assert "X1" in (workdir / "RESULTS.md").read_text()
+    assert "X1" in (mine / "RESULTS.md").read_text()
 
 
 def test_a_claim_is_tried_on_known_answers(desk):
     settings.load_file(desk / "my_known.py")  # asserts it
 
 
-def test_a_claim_is_judged_at_settings_of_ones_own_alone(desk):
+def test_a_claim_is_judged_at_settings_of_ones_own_alone(desk, mine):
     """In the directory where its base is trained already."""
-    workdir, files = desk / "mine", f"--extend={desk}/my_claim.py,{desk}/my_settings.py"
-    call(make, files, "--only=settings", f"--workdir={workdir}")
-    base, *rows = json.loads((workdir / "claims.json").read_text())
+    files = f"--extend={desk}/my_claim.py,{desk}/my_settings.py"
+    call(make, files, "--only=settings", f"--workdir={mine}")
+    base, *rows = json.loads((mine / "claims.json").read_text())
     names = ["learning rate x3", "training time x1/2", "more samples", "shallow"]
     assert [row["setting"] for row in (base, *rows)] == ["base", *names]
-    assert len(list((workdir / "trained").iterdir())) == 1 + len(names)
+    assert len(list((mine / "trained").iterdir())) == 1 + len(names)
