@@ -86,10 +86,11 @@ def additive(query: Query, indices_BxF):
 
 def nearest_shifted(query: Query, nearest_BxF, moves_F):
     """The images of some nearest ID points, rolled by as many whole pixels as the factors that move
-    (F,) ask for, after a straight line through the centres of mass of ID images."""
+    (F,) ask for, after a straight line through the centres of mass of ID images, in which the
+    median pixel is background."""
     seen_B, size_2 = ~np.asarray(query.held_out), query.truths.shape[1:3]
     pixels_HxWx2 = np.stack(np.indices(size_2), axis=2, dtype=np.float32)
-    background = jnp.median(query.truths[seen_B], axis=0, keepdims=True)
+    background = jnp.median(query.truths[seen_B], axis=(0, 1, 2), keepdims=True)
     mass_BxHxW = jnp.abs(query.truths - background).reshape(len(seen_B), *size_2, -1).sum(axis=3)
     mass_BxHxW /= jnp.maximum(mass_BxHxW.sum(axis=(1, 2), keepdims=True), 1e-9)
     centres_Bx2 = jnp.tensordot(mass_BxHxW, pixels_HxWx2, 2)

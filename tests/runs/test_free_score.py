@@ -94,8 +94,13 @@ def test_additive_images_are_a_least_squares_fit_to_seen_ones_by_command_too(tmp
         cg.free_score(arrays | {"images": images[:9]}, SENTENCE)
 
 
-def test_the_nearest_image_is_shifted_by_as_many_pixels_as_its_factors_differ():
-    support = {"task.support.low": 4, "task.support.high": 7}
+OVERLAP = {"held_out": "not (7 <= x <= 9 and 7 <= y <= 9)", "require_marginals": False}
+
+
+@pytest.mark.parametrize("support", [{"low": 4, "high": 7}, OVERLAP])
+def test_the_nearest_image_is_shifted_by_as_many_pixels_as_its_factors_differ(support):
+    """Also where most seen images overlap, so that no pixel is background in half of them."""
+    support = {f"task.support.{name}": value for name, value in support.items()}
     task = changed(Config(), {"task.grid": 12} | support).task.make()
     query = tasks.query(task, jax.random.key(0))
     images, points = np.asarray(query.truths), query.points.astype(int)
