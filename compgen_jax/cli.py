@@ -41,7 +41,7 @@ CONFIG = """The name of a preset, or FILE.py:NAME of your own, whose get_config(
 Config, or a file of images, .npz or .h5; --config.KEY=VALUE overrides a field."""
 define_config, define_task = _definer("config", CONFIG), _definer("task", CONFIG)
 define_workdir = _definer("workdir", "The directory of the run, or of the figures.")
-define_out = _definer("out", "The directory of what is written; of a hold-out's worth, the file.")
+define_out = _definer("out", "The directory of what is written.")
 define_print_config = _definer(
     "print_config",
     "Print the complete config as JSON, overrides included, and stop.",

@@ -1,7 +1,7 @@
 """What a hold-out is worth before anything is trained, and what baselines get right of it.
 
     compgen-jax holdout images.npz "shape == 'heart' and posX > .5"
-    compgen-jax holdout --config=sprites_quick "composition(.5)" --out=worth.json
+    compgen-jax holdout --config=sprites_quick "composition(.5)" --out=DIR
 
 What the numbers mean is in docs/how_to/hold_out.md.
 """
@@ -23,8 +23,9 @@ def main():
     worth = api.free_score(config, SENTENCE.value)
     print(worth)
     if OUT.value:
-        directory.write_json(Path(OUT.value), worth.numbers)
-        print(f"wrote {OUT.value}")
+        path = Path(OUT.value) / "worth.json"
+        directory.write_json(path, worth.numbers)
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":

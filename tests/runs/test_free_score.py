@@ -79,9 +79,9 @@ def test_additive_images_are_a_least_squares_fit_to_seen_ones_by_command_too(tmp
     assert numbers["baselines"]["additive"]["mse"] == pytest.approx(error, rel=1e-4)
     assert numbers["scored"] == {"all": held_out.sum(), "kernels": held_out.sum()}
     assert worth.to_frame()["baselines.additive.mse"][0] == numbers["baselines"]["additive"]["mse"]
-    path, out = tmp_path / "images.npz", tmp_path / "worth.json"
+    path, out = tmp_path / "images.npz", tmp_path / "out" / "worth.json"
     np.savez(path, images=images, **arrays)
-    flags = "--config.training.seeds=(0,)", f"--out={out}"
+    flags = "--config.training.seeds=(0,)", f"--out={out.parent}"
     run = lambda *words: call(holdout, *words, positional=(holdout.CONFIG, holdout.SENTENCE))
     for words in ([str(path), SENTENCE], [f"--config={path}", SENTENCE]):
         run(*words, *flags)

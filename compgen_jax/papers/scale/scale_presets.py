@@ -37,6 +37,7 @@ OTHERS_SEEN = ("task.support.seen", (9, 22, 69))  # by other architectures
 MIDDLE_DRAWS = ("task.seed", (0, 1, 2, 3, 4, 5))
 PREFERENCES_SEEN = {"quick": (9, 69), "paper": (60, 522)}  # sets of preferences
 FEW_TASKS = 1500  # shown again and again: 12,000 examples
+SIZES = "modules", "inputs", "hidden", "outputs", "samples"  # of a teacher
 
 # the authors' teacher and students
 STUDENT = Preset(
@@ -55,12 +56,8 @@ STUDENT = Preset(
         ),
     ),
     quick={
-        "task.modules": 8,
+        **{f"task.{name}": 8 for name in SIZES},
         "task.most": 3,
-        "task.inputs": 8,
-        "task.hidden": 8,
-        "task.outputs": 8,
-        "task.samples": 8,
         "task.tests": 512,
         "task.code.pairs": 16,
         "task.support.seen": 69,
@@ -77,7 +74,7 @@ STUDENT = Preset(
 MIDDLE = Preset(
     STUDENT,
     {
-        **{f"task.{name}": 16 for name in ("modules", "inputs", "hidden", "outputs", "samples")},
+        **{f"task.{name}": 16 for name in SIZES},
         "model.width": 512,
         "training.steps": 24_000,
         "training.learning_rate": 2e-3,
