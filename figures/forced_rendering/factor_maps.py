@@ -38,7 +38,7 @@ def show_volumes(rows, runs):
     ID cells; below, its mean over held-out cells. Returns an image, for `volume_bar`."""
     maps = []
     for run in runs:
-        volumes = geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
+        volumes = geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0, dtype=float)
         means = volumes[:, ~run.maps["held_out"]].mean(axis=1)
         maps.append(volumes - means[:, None, None])
     colors = volume_colors(maps)

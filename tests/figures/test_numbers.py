@@ -101,7 +101,7 @@ def test_volumes_and_tuning_are_means(drawn, workdir):
     held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
     np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
-    np.testing.assert_allclose(means, 0, atol=1e-5)
+    np.testing.assert_allclose(means, 0, atol=1e-6)
 
 
 def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
