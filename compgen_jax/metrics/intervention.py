@@ -53,7 +53,8 @@ def intervene(network: Callable, values: dict, example):
             params = eqn.primitive.get_bind_params(eqn.params)
             made = eqn.primitive.bind(*map(value_of, eqn.invars), **params)
             made = made if eqn.primitive.multiple_results else [made]
-            results = dict(zip(eqn.outvars, made, strict=True)) | results
+            for var, result in zip(eqn.outvars, made, strict=True):
+                results.setdefault(var, result)
         return value_of
 
     def sources(var) -> list:
