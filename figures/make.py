@@ -257,7 +257,8 @@ def ending(plan: Plan, runs: dict, rows: list[dict]) -> list[str]:
         "figures that show more, by --only": [
             f"{name},{run}"
             for name in plan.figures
-            for run in {*FIGURES[name].also} & plan.configs.keys() - runs.keys()
+            for run in FIGURES[name].also
+            if run in plan.configs.keys() - runs.keys()
         ],
     }
     lines = [f"{title}: {', '.join(names)}" for title, names in parts.items() if names]
