@@ -57,7 +57,8 @@ SPLITS = {
     "Liang": ("block(posX, posY)", "cross(posX, posY)"),
     "Camposampiero": tuple(f"orthotope(seen={seen})" for seen in range(4)),
     "Montero": (
-        *("corner(posX, posY)", "recombination_to_element(shape, posX)"),
+        "corner(posX, posY)",
+        "recombination_to_element(shape, posX)",
         "recombination_to_range(shape, posX)",
         *(name for name in holdouts.PUBLISHED if "twoshapes" not in name),  # of unpublished hues
     ),
