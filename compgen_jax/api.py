@@ -92,7 +92,7 @@ def free_score(
     """
     if isinstance(data, dict | pandas.DataFrame):
         return _free_score_of_arrays(dict(data), sentence, overrides, progress)
-    config = _resolve(str(data) if isinstance(data, Path) else data, overrides)
+    config = _resolve(data, overrides)
     if sentence is not None:
         group = "task" if hasattr(config.task, "held_out") else "task.support"
         config = configs.changed(config, {f"{group}.held_out": sentence})
@@ -100,23 +100,18 @@ def free_score(
 
 
 def _free_score_of_arrays(columns: dict, sentence, overrides, progress: bool) -> FreeScore:
-    images = columns.pop("images", None)
-    settings.demand(columns, "data has no column of a factor")
+    settings.demand(columns.keys() - {"images"}, "data has no column of a factor")
     settings.demand(sentence, "sentence is missing: say what is held out, as in 'posX > .5'")
-    factors, points_BxF, combination_n = holdouts.combinations(columns)
-    held_out_B = holdouts.held_out_points(sentence, factors, points_BxF)
-    if images is None:
-        numbers = worth.of_support(factors, points_BxF, held_out_B)
-    else:
-        arrays = {name: np.array(list(column)) for name, column in columns.items()}
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            path = Path(folder) / "data.npz"
-            directory.write_npz(path, arrays | {"images": np.stack(images)})
-            numbers = free_score(path, sentence, overrides, progress).numbers
-    if len(combination_n) > len(points_BxF):
-        count, total = int(held_out_B[combination_n].sum()), len(combination_n)
-        numbers = numbers | {"rows": {"seen": total - count, "held_out": count}}
-    return FreeScore(numbers)
+    if "images" not in columns:
+        factors, points_BxF, combination_n = holdouts.combinations(columns)
+        held_out_B = holdouts.held_out_points(sentence, factors, points_BxF)
+        numbers = worth.of_support(factors, points_BxF, held_out_B, np.bincount(combination_n))
+        return FreeScore(numbers)
+    arrays = {name: np.array(list(column)) for name, column in columns.items()}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "data.npz"
+        directory.write_npz(path, arrays)
+        return free_score(path, sentence, overrides, progress)
 
 
 def load(workdir) -> Run | Sweep:
@@ -287,8 +282,8 @@ def _resolve(config, overrides: dict | None, argument: str = "config") -> Config
     if jax.config.jax_num_cpu_devices == -1:  # neither the user nor a command has said how many
         cli.use_all_cores()
     compilation_cache.enable()
-    if isinstance(config, str):
-        config = cli.load_config(config, flag=f"{argument}=")
+    if isinstance(config, str | Path):
+        config = cli.load_config(str(config), flag=f"{argument}=")
     hint = "give a preset's name, 'FILE.py:NAME' of your own, or a Config"
     settings.demand(isinstance(config, Config), f"{argument}={config!r}: {hint}")
     return configs.changed(config, overrides) if overrides else config

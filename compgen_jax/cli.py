@@ -25,7 +25,6 @@ from compgen_jax.runs.directory import RunError
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 PATIENCE = 3  # seconds from Ctrl-C until a process ends that does not heed it
 IMAGES = ".npz", ".h5", ".hdf5"
-OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel, or elsewhere
 
 flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
 
@@ -121,12 +120,11 @@ def load_config(value: str, flag: str = "--config=") -> Config:
 
         return configs.changed(get_config("table"), {"task.path": value})
     path, _, name = value.partition(":")
-    is_preset = ":" not in value and not path.endswith(".py")
     try:
-        if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
+        if ":" not in value and not path.endswith(".py"):
             from compgen_jax.presets import get_config
 
-            name = value if is_preset else name
+            name = value
         else:
             module = settings.load_file(path)
             if isinstance(getattr(module, name, None), type):
@@ -266,6 +264,8 @@ def _parse(argv, positional=()):
                 others.append(argument)
         flags.FLAGS.set_gnu_getopt()  # flags may follow what stands alone
         remaining = flags.FLAGS([argv[0], *others])
+    except (SystemExit, BrokenPipeError):  # of --help, whose reader may be `head`
+        sys.exit()
     except UnicodeDecodeError:
         _stop("--flagfile: must name a file of text", USAGE_ERROR)
     except flags.Error as error:

@@ -28,7 +28,7 @@ MOST_SUBSETS = 2000  # of the factors: orders of coverage with more are left out
 class FreeScore:
     """What a hold-out is worth. It prints as tables; `numbers` has by name:
 
-    combinations, rows: how many are `seen` and `held_out`; rows, where some have one combination.
+    combinations, rows: how many are `seen` and `held_out`; rows of arrays and of files.
     values: by factor, the share of held-out combinations whose value some seen one has.
     coverage: by order k, of the sets of k values of held-out combinations, the share that some seen
         one has: its `mean`, and the share of combinations with `all`.
@@ -66,13 +66,14 @@ class FreeScore:
         return "\n".join(lines + tables)
 
 
-def of_support(factors, points_BxF, held_out_B) -> dict:
-    """The numbers of `FreeScore` but for baselines, where these combinations exist. Raises
-    ConfigError if all or none are held out, and for more than `MOST_CELLS`."""
+def of_support(factors, points_BxF, held_out_B, rows_B=None) -> dict:
+    """The numbers of `FreeScore` but for baselines, where these combinations exist, each in so many
+    rows. Raises ConfigError if all or none are held out, and for more than `MOST_CELLS`."""
     held_out_B, sizes = np.asarray(held_out_B), tasks.counts(factors)
     seen_B, count, total = ~held_out_B, int(held_out_B.sum()), math.prod(sizes)
-    hint = "say which are held out"
-    settings.demand(0 < count < len(seen_B), f"{count} of {len(seen_B)} combinations: {hint}")
+    settings.demand(
+        0 < count < len(seen_B), f"{count} of {len(seen_B)} combinations: say which are held out"
+    )
     hint = f"make more than {MOST_CELLS} combinations; round them"
     settings.demand(total <= MOST_CELLS, f"values {sizes}: {hint}")
     indices_BxF, coverage = tasks.nearest_values(factors, points_BxF), {}
@@ -97,8 +98,10 @@ def of_support(factors, points_BxF, held_out_B) -> dict:
     edges = [nodes_BxF[seen_B][:, part].ravel() for part in (slice(-1), slice(1, None))]
     graph = coo_array((np.ones(edges[0].size), edges), shape=(sum(sizes), sum(sizes)))
     component = connected_components(graph, directed=False)[1][nodes_BxF]
-    return {
-        "combinations": {"seen": len(seen_B) - count, "held_out": count},
+    numbers = {"combinations": {"seen": len(seen_B) - count, "held_out": count}}
+    if rows_B is not None:
+        numbers["rows"] = {"seen": int(rows_B @ seen_B), "held_out": int(rows_B @ held_out_B)}
+    return numbers | {
         "values": values,
         "coverage": coverage,
         "distance": {"mean": float(distance.mean()), "max": float(distance.max())},
@@ -114,14 +117,16 @@ def of_support(factors, points_BxF, held_out_B) -> dict:
 def of_config(config: Config, progress: bool = False) -> FreeScore:
     """Of the hold-out of a task. Raises ConfigError for a sweep, and as `of_support`."""
     task = predictions.task_of(config, f"config={config.name}")
-    whole, error = tasks.on_grid(task), task.error
-    numbers = of_support(task.factors, tasks.points(whole), tasks.regions(whole)["ood"])
+    error, rows_B, points = task.error, task.rows_B, tasks.points(tasks.on_grid(task))
+    if rows_B is not None:  # also of what is not measured
+        points, rows_B = tasks.cells(task.factors)[rows_B > 0], rows_B[rows_B > 0]
+    numbers = of_support(task.factors, points, task.held_out(points), rows_B)
     score = tasks.headline(task) or error
     with Bar(total=1, desc=config.name, unit="hold-out", disable=not progress) as bar:
         means = baseline_means(config, task, {score, error}, bar.say)
         bar.update()
-    sign, ood = -1 if score == error else 1, tasks.regions(task)["ood"]
-    rank = {name: (sign * mean[score], -mean[error]) for name, mean in means.items()}
+    ood = tasks.regions(task)["ood"]
+    rank = {n: (mean[score] * (score != error), -mean[error]) for n, mean in means.items()}
     others = {
         "scored": {"all": int(ood.sum()), "kernels": int((ood & results.predicted(task)).sum())},
         "score": score,

@@ -35,6 +35,7 @@ class Scene(NamedTuple):
     anywhere: whether points between the cells have pictures of their own.
     background: an image, if it is not black, that is taken off before `rendered` compares.
     says: sentences printed before training.
+    rows_B: how many images of its file each cell has, (B,) NumPy.
     sampled: key, point -> one of the images of a point that has several.
     compared: signal, point -> of these, the image that a signal is scored against.
     """
@@ -45,6 +46,7 @@ class Scene(NamedTuple):
     anywhere: bool = True
     background: np.ndarray | float = 0.0
     says: tuple[str, ...] = ()
+    rows_B: np.ndarray | None = None
     sampled: Callable | None = None
     compared: Callable | None = None
 
@@ -173,6 +175,7 @@ class SceneTask(Family):
             sampled=cells.is_grid and self.measured > 0,
             between=scene.anywhere,
             origin="upper",
+            rows_B=scene.rows_B,
             facts=lambda: coverage()[1],
             describe=lambda: coverage()[0],
         )

@@ -93,6 +93,7 @@ class ImageTable(SceneTask):
             anywhere=False,
             background=table.background,
             says=table.says,
+            rows_B=table.count_B * exists_B,
             sampled=sampled if several > 1 else None,
             compared=compared if several > 1 else None,
         )

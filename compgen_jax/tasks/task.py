@@ -82,6 +82,7 @@ class Task(NamedTuple):
     origin:     where figures put the first row of an image, 'lower' or 'upper'.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
+    rows_B:     how many rows of a file each cell has, (B,) NumPy, if it is made of one.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
     describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
@@ -115,6 +116,7 @@ class Task(NamedTuple):
     sampled: bool = False
     between: bool = True
     origin: str = "lower"
+    rows_B: np.ndarray | None = None
     derived: Callable = lambda means: {}
     facts: Callable = dict
     describe: Callable = tuple

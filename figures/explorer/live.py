@@ -113,8 +113,7 @@ def _conv(module: ConvDecoder, variables):
 
 
 def _mlp(module: MLPDecoder, variables):
-    params = variables["params"]
-    return [[_linear(params[f"hidden_{k}"]), RELU] for k in range(1, module.depth + 1)]
+    return [[_linear(variables["params"][f"hidden_{k}"]), RELU] for k in range(1, module.depth + 1)]
 
 
 def _upsampling(module: UpsamplingDecoder, variables):

@@ -84,8 +84,11 @@ def with_verdicts(page: str, verdicts) -> str:
 def on(verdicts, names) -> list[dict]:
     """The rows of claims.json, at the base, that judge one of these runs, with what a page
     shows."""
-    rows = [row for row in verdicts if row["setting"] == BASE and {*row["runs"]} & {*names}]
-    return [{name: row[name] for name in COLUMNS} for row in rows]
+    return [
+        {name: row[name] for name in COLUMNS}
+        for row in verdicts
+        if row["setting"] == BASE and {*row["runs"]} & {*names}
+    ]
 
 
 def as_json(value) -> Markup:

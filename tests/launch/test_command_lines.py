@@ -58,7 +58,7 @@ AXES = {"task.grid": (8, 12), "model.name": ("conv", "mlp")}
 READ = [
     (["--config", "bump_cnn_quick", "--config.task.grid", "8", "--config.task.grid=12"],
      {"task.grid": 12}),
-    (["--config=launch/config.py:bump_cnn_quick", *TINY[1:]], SMALL),
+    ([f"--config={ROOT}/launch/config.py:bump_cnn_quick", *TINY[1:]], SMALL),
     ([TINY[0], "--config.task.support.region=none",
       "--config.sweep.axes=(('task.grid',(8,12)),('model.name',('conv','mlp')))"],
      {"task.support.region": "none", "sweep.axes": tuple(AXES.items())}),
@@ -307,6 +307,16 @@ def start(module, *arguments, **environment):
         env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_read", (True, False))
+def test_help_ends_in_quiet_also_where_its_reader_has_gone(is_read):
+    with start("launch.explore", "--help") as process:
+        if not is_read:
+            process.stdout.close()
+        errors = process.stderr.read()
+        assert not is_read or "--workdir" in process.stdout.read()
+    assert (errors, process.returncode) == ("", 0)
 
 
 def wait_for_checkpoint(process, workdir, after=0):

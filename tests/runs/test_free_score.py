@@ -94,6 +94,25 @@ def test_additive_images_are_a_least_squares_fit_to_seen_ones_by_command_too(tmp
         cg.free_score(arrays | {"images": images[:9]}, SENTENCE)
 
 
+def test_a_file_has_as_many_rows_as_its_mask_has(tmp_path):
+    """Some combinations have no image, some several; of a part of the file, those of the part."""
+    frame, path = rows(60), tmp_path / "images.npz"
+    images = np.random.default_rng(2).random((len(frame), 4, 4)).astype(np.float32)
+    np.savez(path, images=images, **{name: [*frame[name]] for name in frame})
+    few, part_only = SEED | {"task.measured": 5}, {"task.subset": (("x", (0, 3, 4)),)}
+    held_out = cg.held_out(SENTENCE, frame)
+    expected = {"seen": (~held_out).sum(), "held_out": held_out.sum()}
+    for data in (path, dict(frame) | {"images": images}, frame.assign(images=[*images])):
+        worth = cg.free_score(data, SENTENCE, few, progress=False)
+        assert worth.numbers["rows"] == expected
+        assert sum(worth.numbers["combinations"].values()) == len(frame.drop_duplicates())
+    assert f"rows: seen {expected['seen']}, held_out {expected['held_out']}\n" in str(worth)
+    part = frame[frame["x"].isin([0, 3, 4])]
+    held_out = cg.held_out("shape == 'b'", part)
+    numbers = cg.free_score(path, "shape == 'b'", few | part_only, progress=False).numbers
+    assert numbers["rows"] == {"seen": (~held_out).sum(), "held_out": held_out.sum()}
+
+
 OVERLAP = {"held_out": "not (7 <= x <= 9 and 7 <= y <= 9)", "require_marginals": False}
 
 
