@@ -28,7 +28,7 @@ MOST_SUBSETS = 2000  # of the factors: orders of coverage with more are left out
 class FreeScore:
     """What a hold-out is worth. It prints as tables; `numbers` has by name:
 
-    combinations, rows: how many are `seen` and `held_out`; rows of arrays and of files.
+    combinations, rows: how many are `seen` and `held_out`; rows, where some have one combination.
     values: by factor, the share of held-out combinations whose value some seen one has.
     coverage: by order k, of the sets of k values of held-out combinations, the share that some seen
         one has: its `mean`, and the share of combinations with `all`.
@@ -66,7 +66,7 @@ class FreeScore:
         return "\n".join(lines + tables)
 
 
-def of_support(factors, points_BxF, held_out_B, rows_B=None) -> dict:
+def of_support(factors, points_BxF, held_out_B, rows_B=1) -> dict:
     """The numbers of `FreeScore` but for baselines, where these combinations exist, each in so many
     rows. Raises ConfigError if all or none are held out, and for more than `MOST_CELLS`."""
     held_out_B, sizes = np.asarray(held_out_B), tasks.counts(factors)
@@ -99,7 +99,7 @@ def of_support(factors, points_BxF, held_out_B, rows_B=None) -> dict:
     graph = coo_array((np.ones(edges[0].size), edges), shape=(sum(sizes), sum(sizes)))
     component = connected_components(graph, directed=False)[1][nodes_BxF]
     numbers = {"combinations": {"seen": len(seen_B) - count, "held_out": count}}
-    if rows_B is not None:
+    if np.max(rows_B) > 1:
         numbers["rows"] = {"seen": int(rows_B @ seen_B), "held_out": int(rows_B @ held_out_B)}
     return numbers | {
         "values": values,
@@ -117,9 +117,10 @@ def of_support(factors, points_BxF, held_out_B, rows_B=None) -> dict:
 def of_config(config: Config, progress: bool = False) -> FreeScore:
     """Of the hold-out of a task. Raises ConfigError for a sweep, and as `of_support`."""
     task = predictions.task_of(config, f"config={config.name}")
-    error, rows_B, points = task.error, task.rows_B, tasks.points(tasks.on_grid(task))
-    if rows_B is not None:  # also of what is not measured
-        points, rows_B = tasks.cells(task.factors)[rows_B > 0], rows_B[rows_B > 0]
+    error, rows_B, points = task.error, 1, tasks.points(task)
+    if task.rows_B is not None:  # also of what is not measured
+        exists_B = task.rows_B > 0
+        points, rows_B = tasks.cells(task.factors)[exists_B], task.rows_B[exists_B]
     numbers = of_support(task.factors, points, task.held_out(points), rows_B)
     score = tasks.headline(task) or error
     with Bar(total=1, desc=config.name, unit="hold-out", disable=not progress) as bar:

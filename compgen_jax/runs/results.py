@@ -161,7 +161,7 @@ def at_cells(task: Task, seeds, predict, truths, scores) -> evaluation.CellResul
     """The results at the task's cells; `predict`: the predictions, or a function of nothing."""
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
-    distance = tasks.distance_to_seen(task, held_out)
+    _, distance = tasks.nearest_of_all(task)
     return evaluation.CellResults(
         tuple(seeds),
         predict,

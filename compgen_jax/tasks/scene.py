@@ -31,22 +31,20 @@ class Scene(NamedTuple):
     """Factors, and a picture of every point.
 
     picture: point (F,) -> image, pure and traceable; of several images of a point, the mean.
-    points: (B, F) NumPy, the combinations that have a picture, where not every one does.
     anywhere: whether points between the cells have pictures of their own.
     background: an image, if it is not black, that is taken off before `rendered` compares.
     says: sentences printed before training.
-    rows_B: how many images of its file each cell has, (B,) NumPy.
+    rows_B: how many pictures each cell has, (B,) NumPy, or all have.
     sampled: key, point -> one of the images of a point that has several.
     compared: signal, point -> of these, the image that a signal is scored against.
     """
 
     factors: tuple[Factor, ...]
     picture: Callable
-    points: np.ndarray | None = None
     anywhere: bool = True
     background: np.ndarray | float = 0.0
     says: tuple[str, ...] = ()
-    rows_B: np.ndarray | None = None
+    rows_B: np.ndarray | int = 1
     sampled: Callable | None = None
     compared: Callable | None = None
 
@@ -91,10 +89,11 @@ class SceneTask(Family):
             f"config.task.code.of={code.of!r}: must be pairs of one of {names} and one of "
             f"{CODES_OF_FACTORS}",
         )
-        points = tasks.cells(factors) if scene.points is None else scene.points
-        cells = Cells(
-            factors, holdouts.held_out_points(self.held_out, factors, points), scene.points
-        )
+        points = tasks.cells(factors)
+        rows_B = np.broadcast_to(scene.rows_B, len(points))
+        points = points[rows_B > 0]
+        held_out = holdouts.held_out_points(self.held_out, factors, points)
+        cells = Cells(factors, held_out, None if rows_B.all() else points)
         seen, total = int((~cells.held_out).sum()), len(points)
         samples = self.samples or seen
         demand(
@@ -172,10 +171,9 @@ class SceneTask(Family):
             differentiable="onehot" not in [code_of.get(name, code.name) for name in real],
             units={"cell": float(total)},
             points=measured,
-            sampled=cells.is_grid and self.measured > 0,
             between=scene.anywhere,
             origin="upper",
-            rows_B=scene.rows_B,
+            rows_B=rows_B,
             facts=lambda: coverage()[1],
             describe=lambda: coverage()[0],
         )
@@ -283,7 +281,7 @@ def _scene(settings: SceneTask) -> Scene:
 def _main_effects(settings: SceneTask) -> dict:
     """The share of the pixels' variance in main effects, if it is known."""
     scene = _scene(settings)
-    if scene.points is not None:
+    if not np.all(scene.rows_B):
         return {}
     shares = marginals.main_effects_shares(scene.picture, scene.factors, len(scene.factors))
     return {"main_effects_share": next(iter(shares.values()))}

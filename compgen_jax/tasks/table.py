@@ -89,7 +89,6 @@ class ImageTable(SceneTask):
         return Scene(
             table.factors,
             picture,
-            points=None if exists_B.all() else tasks.cells(table.factors)[exists_B],
             anywhere=False,
             background=table.background,
             says=table.says,

@@ -77,12 +77,11 @@ class Task(NamedTuple):
     interpolated: whether a kernel over the model's inputs is a trivial predictor too: not where the
                 example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
-    sampled:    whether `points` are only some cells of a grid: see `on_grid`.
+    rows_B:     how many images each cell has, (B,) NumPy, if `points` are cells that have some.
     between:    whether points between the cells have examples of their own.
     origin:     where figures put the first row of an image, 'lower' or 'upper'.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
-    rows_B:     how many rows of a file each cell has, (B,) NumPy, if it is made of one.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
     describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
@@ -113,10 +112,9 @@ class Task(NamedTuple):
     differentiable: bool = True
     units: dict = {}
     points: np.ndarray | None = None
-    sampled: bool = False
+    rows_B: np.ndarray | None = None
     between: bool = True
     origin: str = "lower"
-    rows_B: np.ndarray | None = None
     derived: Callable = lambda means: {}
     facts: Callable = dict
     describe: Callable = tuple
@@ -156,7 +154,8 @@ def has_grid(task: Task) -> bool:
 
 def on_grid(task: Task) -> Task:
     """The task as measured at all of its cells, where its points are a sample of them."""
-    return task._replace(points=None, sampled=False) if task.sampled else task
+    is_sample = task.rows_B is not None and task.rows_B.all()
+    return task._replace(points=None) if is_sample else task
 
 
 def counts(factors) -> tuple[int, ...]:
@@ -274,13 +273,19 @@ def map_axes(factors, held_out_B) -> tuple[int, ...]:
     return tuple(sorted(np.argsort(alike, kind="stable")[:2].tolist()))
 
 
-def distance_to_seen(task: Task, held_out_B):
-    """(B,) the distances of `nearest_seen`; of a sample of the cells, to all seen ones."""
-    if not task.sampled:
-        return nearest_seen(task, held_out_B)[1]
-    held_out = regions(on_grid(task))["ood"]
-    _, distances = grids.nearest_seen(held_out, **geometry(task.factors))
-    return distances[nearest_cell(task.factors, task.points)]
+def nearest_of_all(task: Task, fixed=()):
+    """The nearest seen point of each of the task's, (B, F), and its distance (B,); one with the
+    same values of the `fixed` factors, (F,) bool, if there are any. Where these are some of the
+    cells, among all that are seen, measured or not."""
+    own_points = points(task)
+    if task.rows_B is None and not has_grid(task):
+        held_out = regions(task)["ood"]
+        index = nearest_with_same(task, held_out, fixed)
+        return own_points[index], nearest_seen(task, held_out)[1]
+    every, cell = cells(task.factors), nearest_cell(task.factors, own_points)
+    unseen = _mask(task.held_out, every) | (task.rows_B == 0)  # False where it is None
+    index, distances = grids.nearest_seen(unseen, **geometry(task.factors), fixed=fixed)
+    return every[index[cell]], distances[cell]
 
 
 def nearest_with_same(task: Task, held_out_B, fixed):
@@ -298,15 +303,6 @@ def nearest_with_same(task: Task, held_out_B, fixed):
         if (in_group & ~held_out).any():
             index[in_group] = nearest_seen(task, held_out | ~in_group)[0][in_group]
     return index
-
-
-def nearest_points(task: Task, fixed):
-    """(B, F): the point of `nearest_with_same` for each of the task's; of a sample of the cells,
-    among all seen ones."""
-    whole = on_grid(task)  # the nearest of all, measured or not
-    index = nearest_with_same(whole, regions(whole)["ood"], fixed)
-    cell = nearest_cell(task.factors, points(task)) if task.sampled else slice(None)
-    return points(whole)[index[cell]]
 
 
 def with_lookups_along_factors(task: Task) -> Task:
@@ -333,7 +329,7 @@ def with_additions(task: Task) -> Task:
     added = {"additive": partial(baselines.additive, indices_BxF=indices_BxF)}
     moves_F = np.array([factor.real and math.isinf(factor.period) for factor in task.factors])
     if moves_F.any() and answer.ndim > 1:
-        shift = {"nearest_BxF": nearest_points(task, ~moves_F), "moves_F": moves_F}
+        shift = {"nearest_BxF": nearest_of_all(task, ~moves_F)[0], "moves_F": moves_F}
         added["nearest_shifted"] = partial(baselines.nearest_shifted, **shift)
     return task._replace(baselines=task.baselines | added)
 
@@ -394,8 +390,8 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
 def query(task: Task, key) -> baselines.Query:
     """What the trivial predictors know of the task's points; traceable in the key."""
     own_points, held_out = points(task), regions(task)["ood"]
-    nearest = nearest_points(task, ())
-    same_labels = nearest_points(task, [not factor.real for factor in task.factors])
+    nearest, _ = nearest_of_all(task)
+    same_labels, _ = nearest_of_all(task, [not factor.real for factor in task.factors])
     if not has_grid(on_grid(task)) and task.nearest is not None:
         of_all = np.asarray(task.nearest(own_points))
         nearest = np.where(np.isnan(of_all), own_points, of_all)

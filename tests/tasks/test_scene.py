@@ -31,10 +31,10 @@ def blob(point):
 @dataclass(frozen=True)
 class Blobs(SceneTask):
     held_out: str = "shape == 'wide' and x > 3"
-    rows: bool = False  # without the first cell, as a table that lacks one
+    gaps: bool = False  # as of a file that lacks some cells
 
     def scene(self):
-        return Scene(FACTORS, blob, tasks.cells(FACTORS)[1:] if self.rows else None)
+        return Scene(FACTORS, blob, rows_B=ROWS if self.gaps else 1)
 
 
 @cache
@@ -43,6 +43,7 @@ def made(**fields):
 
 
 CELLS = tasks.cells(FACTORS)
+ROWS = np.random.default_rng(4).integers(3, size=len(CELLS))
 HELD_OUT = np.asarray(made().held_out(CELLS))
 PICTURES = np.asarray(jax.vmap(blob)(jnp.asarray(CELLS)), np.float64)
 
@@ -118,19 +119,37 @@ def test_reading_the_factors():
 
 
 def test_cells_that_lack_a_picture_and_cells_that_are_measured():
-    task = made(rows=True)
-    assert_array_equal(tasks.points(task), CELLS[1:])
-    assert task.held_out(tasks.points(task)).sum() == 8
+    task = made(gaps=True)
+    assert_array_equal(tasks.points(task), CELLS[ROWS > 0])
+    assert_array_equal(tasks.regions(task)["ood"], HELD_OUT[ROWS > 0])
     few, whole = made(measured=5), made()
     points = tasks.points(few)
     assert points.shape == (10, 3) and np.asarray(few.held_out(points)).sum() == 5
     index = tasks.nearest_cell(FACTORS, points)
-    apart = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
-    assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), apart)
+    assert_array_equal(tasks.nearest_of_all(few)[1], tasks.nearest_of_all(whole)[1][index])
     # the nearest ID cell need not be one of the measured
     errors, every = trivial_scores(few), trivial_scores(whole)
     for name in ("nearest_seen", "nearest_same_labels"):
         assert_allclose(errors[name]["mse"], every[name]["mse"][index], **TWO_PROGRAMS)
+
+
+@pytest.mark.parametrize("fixed", [(), (True, False, False)])
+def test_the_nearest_cell_is_a_seen_one_that_exists_measured_or_not(fixed):
+    task = made(gaps=True, measured=4)
+    nearest, distances = tasks.nearest_of_all(task, fixed)
+    assert len(nearest) == 8 and (distances > 0).sum() == 4
+    indices = [tasks.nearest_values(FACTORS, points) for points in (tasks.points(task), CELLS)]
+    apart = np.abs(indices[0][:, None] - indices[1]).astype(float)
+    apart[..., 0] = apart[..., 0] > 0  # labels
+    apart[..., 2] = np.minimum(apart[..., 2], len(FACTORS[2].values) - apart[..., 2])  # angles
+    apart = np.where(HELD_OUT | (ROWS == 0), np.inf, np.sqrt((apart**2).sum(axis=2)))
+    if fixed:
+        apart = np.where(indices[0][:, None, 0] == indices[1][:, 0], apart, np.inf)
+    assert_allclose(distances, apart.min(axis=1), rtol=1e-6)
+    cells = tasks.nearest_cell(FACTORS, nearest)
+    assert_array_equal(apart[np.arange(8), cells], apart.min(axis=1))
+    images = tasks.query(task, KEY).truths_at(nearest)
+    assert_allclose(images, PICTURES[cells], atol=1e-6)
 
 
 PLACES = grids.indices((2, 6, 4))
