@@ -251,18 +251,29 @@ def geometry(factors) -> dict:
 # --- the nearest seen point ------------------------------------------------------------------
 
 
-def nearest_seen(task: Task, held_out_B):
+def nearest_seen(task: Task, held_out_B, fixed=()):
     """(indices (B,), distances (B,)) of the nearest seen point of every point, in cells of a grid
-    or else in values. ValueError if no point is seen."""
+    or else in values; if possible with the same values of the `fixed` factors, (F,) bool.
+    ValueError if no point is seen."""
     if has_grid(task):
-        return grids.nearest_seen(held_out_B, **geometry(task.factors))
-    seen = np.flatnonzero(~np.asarray(held_out_B))
+        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)
+    held_out = np.asarray(held_out_B)
+    seen = np.flatnonzero(~held_out)
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
     from scipy.spatial import cKDTree  # takes a fifth of a second to import
 
     distances, index = cKDTree(task.points[seen]).query(task.points)
-    return seen[index], distances
+    index = seen[index]
+    if any(fixed):
+        _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
+        group_B = group_B.reshape(-1)
+        for group in np.unique(group_B[held_out]):
+            in_group = group_B == group
+            if (in_group & ~held_out).any():
+                same = nearest_seen(task, held_out | ~in_group)
+                index[in_group], distances[in_group] = (array_B[in_group] for array_B in same)
+    return index, distances
 
 
 def map_axes(factors, held_out_B) -> tuple[int, ...]:
@@ -279,30 +290,12 @@ def nearest_of_all(task: Task, fixed=()):
     cells, among all that are seen, measured or not."""
     own_points = points(task)
     if task.rows_B is None and not has_grid(task):
-        held_out = regions(task)["ood"]
-        index = nearest_with_same(task, held_out, fixed)
-        return own_points[index], nearest_seen(task, held_out)[1]
+        index, distances = nearest_seen(task, regions(task)["ood"], fixed)
+        return own_points[index], distances
     every, cell = cells(task.factors), nearest_cell(task.factors, own_points)
     unseen = _mask(task.held_out, every) | (task.rows_B == 0)  # False where it is None
     index, distances = grids.nearest_seen(unseen, **geometry(task.factors), fixed=fixed)
     return every[index[cell]], distances[cell]
-
-
-def nearest_with_same(task: Task, held_out_B, fixed):
-    """(B,) index of the nearest seen point, if possible with the same values of the `fixed`
-    factors, (F,) bool."""
-    if not any(fixed):
-        return nearest_seen(task, held_out_B)[0]
-    if has_grid(task):
-        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)[0]
-    held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
-    _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
-    group_B = group_B.reshape(-1)
-    for group in np.unique(group_B[held_out]):
-        in_group = group_B == group
-        if (in_group & ~held_out).any():
-            index[in_group] = nearest_seen(task, held_out | ~in_group)[0][in_group]
-    return index
 
 
 def with_lookups_along_factors(task: Task) -> Task:
@@ -313,7 +306,7 @@ def with_lookups_along_factors(task: Task) -> Task:
     lookups = {}
     for factor in task.factors:
         fixed = [other is not factor for other in task.factors]
-        index = nearest_with_same(task, regions(task)["ood"], fixed)
+        index, _ = nearest_seen(task, regions(task)["ood"], fixed)
         lookups[f"nearest_along_{factor.name}"] = lambda query, index=index: query.truths[index]
     return task._replace(baselines=task.baselines | lookups)
 

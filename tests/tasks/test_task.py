@@ -60,14 +60,14 @@ def test_the_nearest_point_with_the_same_labels_against_a_loop():
     task = own_task()
     points, held_out = tasks.cells(FACTORS), tasks.regions(task)["ood"]
     turn = lambda a, b: min((a[1] - b[1]) % 360, (b[1] - a[1]) % 360)
-    for cell, index in enumerate(tasks.nearest_with_same(task, held_out, (True, False, True))):
+    for cell, index in enumerate(tasks.nearest_seen(task, held_out, (True, False, True))[0]):
         alike = np.flatnonzero((points == points[cell])[:, [0, 2]].all(axis=1) & ~held_out)
         least = min(turn(points[i], points[cell]) for i in alike)
         assert index in alike and turn(points[index], points[cell]) == least
     # all angles of an object held out: no seen point has its label
     alone = own_task()._replace(held_out=lambda points: points[..., 0] == 2)
     held_out = tasks.regions(alone)["ood"]
-    same = tasks.nearest_with_same(alone, held_out, (True, False, False))
+    same, _ = tasks.nearest_seen(alone, held_out, (True, False, False))
     assert_array_equal(same, tasks.nearest_seen(alone, held_out)[0])
 
 
@@ -88,12 +88,13 @@ def test_the_nearest_seen_point_of_points_without_a_grid():
     points = np.column_stack([rng.integers(0, 3, 40), rng.normal(size=(40, 2))]).astype(np.float32)
     task, held_out_B = own_task(points=points), rng.random(40) < 0.5
     index, distances = tasks.nearest_seen(task, held_out_B)
-    alike = tasks.nearest_with_same(task, held_out_B, (True, False, False))
+    alike, apart_alike = tasks.nearest_seen(task, held_out_B, (True, False, False))
     apart_BxB = np.linalg.norm(points[:, None] - points[None], axis=-1)
     for b, apart in enumerate(np.where(held_out_B[None], np.inf, apart_BxB)):
         assert index[b] == np.argmin(apart) and distances[b] == pytest.approx(apart.min(), abs=1e-6)
         same = np.where(points[:, 0] == points[b, 0], apart, np.inf)
         assert alike[b] == np.argmin(same)
+        assert apart_alike[b] == pytest.approx(same.min(), abs=1e-6)
 
 
 def test_shapes_and_names_are_found_without_compiling_or_drawing():
